@@ -19,8 +19,8 @@ class CaseClock {
   using Seconds = std::chrono::duration<double>;
 
   /// A case may take `limit` (0: no limit). It is cancelled if it takes longer, or when `cancel`,
-  /// which may be null, becomes true. If it goes on for more than `patience` after that, the thread
-  /// of the clock calls `stuck`, once. `now` tells the time in seconds, to any thread.
+  /// which may be null, becomes true. If it continues for more than `patience` after that, the
+  /// thread of the clock calls `stuck`, once. `now` returns the time in seconds, on any thread.
   CaseClock(Seconds limit, Seconds patience, const std::atomic<bool>* cancel,
             std::function<void()> stuck, std::function<double()> now = steady_seconds);
   ~CaseClock();

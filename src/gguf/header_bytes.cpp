@@ -26,7 +26,7 @@ std::optional<std::uint64_t> unsigned_bits(const ValueTypeRow& row, std::uint64_
   return value;
 }
 
-/// An array's element, kept as int64 whatever its type.
+/// An array's element, kept as int64 for every type.
 std::optional<std::uint64_t> element_bits(const ValueTypeRow& row, std::int64_t value) {
   if (row.kind == Kind::kSigned) return signed_bits(row, value);
   if (value < 0 || (row.kind == Kind::kBool && value > 1)) return std::nullopt;

@@ -27,7 +27,7 @@ std::string describe(const Value& value) {
   return fmt::format("a {}", to_string(value.type));
 }
 
-/// Whether an array of `found` will do for one of `wanted`.
+/// Whether an array of `found` is valid where one of `wanted` is expected.
 bool is_alike(ValueType wanted, ValueType found) {
   const ValueTypeRow* a = find_value_type(wanted);
   const ValueTypeRow* b = find_value_type(found);

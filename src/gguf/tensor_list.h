@@ -24,7 +24,7 @@ struct ListedTensor {
 };
 
 /// `count` entries with different names. Those of types this build lacks are left out if only
-/// metadata is wanted.
+/// metadata is read.
 Result<std::vector<ListedTensor>> read_tensor_list(Reader& reader, std::uint64_t count,
                                                    const ReadOptions& options);
 

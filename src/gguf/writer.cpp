@@ -106,7 +106,7 @@ Status write_file(const std::string& path, const HeaderBytes& header,
     SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
     SHUNT_TRY(write_tensor(&file, tensors[i], i, pieces));
   }
-  // Some readers want the last tensor padded like the others.
+  // Some readers require padding after the last tensor as well.
   SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
   return file.commit();
 }

@@ -17,7 +17,7 @@ struct Placed {
 bool same_elements(const Placed& a, const Placed& b);
 
 /// Whether two tensors have a byte in common at the dynamic dimensions' maximum. Exact for windows
-/// of the same tensor, permuted or not. It can't tell, for example, between a tensor and one that
+/// of the same tensor, permuted or not. It can't decide, for example, between a tensor and one that
 /// is reshaped. Then it says yes as soon as the bytes from the first to the last element meet.
 bool overlap(const Placed& a, const Placed& b);
 

@@ -16,13 +16,13 @@ namespace shunt {
 /// The limits of a step; memory is planned for them.
 struct StepShape {
   std::int64_t tokens = 1;   ///< computed at once
-  std::int64_t outputs = 1;  ///< of which logits are wanted
+  std::int64_t outputs = 1;  ///< whose logits are computed
   std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
   bool operator==(const StepShape&) const = default;
 };
 
-/// A leaf of the graph that stands for a tensor of the file.
+/// A leaf of the graph with the data of a tensor of the file.
 struct WeightLeaf {
   NodeId leaf = 0;
   const gguf::TensorInfo* info = nullptr;
@@ -52,7 +52,7 @@ struct StepGraph {
   Value cache_rows;   ///< I64 [token_count]: the cache row each token is kept in
   Value row_numbers;  ///< I32 [row_count]: 0, 1, 2 and so on; none if no cache is decoded
   Value mask;  ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
-  Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are wanted
+  Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are computed
   Value logits;      ///< F32 [vocabulary, output_count]
   std::vector<WeightLeaf> weights;
   std::vector<NodeId> caches;
@@ -89,7 +89,7 @@ struct ModelShape {
 
 /// The role of a weight in a model, as far as it matters for the precision that the weight needs.
 enum class WeightRole : std::uint8_t {
-  kOther,      ///< norms, biases, and whatever else
+  kOther,      ///< norms, biases and all others
   kEmbedding,  ///< a row a token
   kOutput,     ///< makes the logits; an embedding that does that, too
   kQuery,      ///< attention's
@@ -137,7 +137,7 @@ class ModelDefinition {
   /// Every weight that the file has of those that the architecture knows.
   virtual std::vector<ModelWeight> weights() const = 0;
   /// The same model with two leaves and two descriptions of the one tensor that is embedding and
-  /// output (tied), so that each can be where it is wanted. Null: the file has two, or it is done.
+  /// output (tied), so that each can be on its own device. Null: the file has two, or it is done.
   virtual std::shared_ptr<const ModelDefinition> with_output_apart() const = 0;
   /// The weights that can be split among devices. None: the architecture can't be split.
   virtual std::vector<SplitGroup> split_groups() const { return {}; }

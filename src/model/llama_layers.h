@@ -1,4 +1,4 @@
-// The common parts of a Llama's graphs, whatever they are for: weights as leaves, and all
+// The common parts of a Llama's graphs for inference and training: weights as leaves, and all
 // computations with them except attention itself.
 #pragma once
 

@@ -18,7 +18,7 @@ class StepBuilder {
     Result<Value> x = layers_.embed(result_.tokens);
     for (std::int64_t layer = 0; layer < model_.shape().layers; ++layer) {
       x = add(g_, x, attention_block(layer, layers_.attention_norm(x, layer)));
-      // From here on tokens are on their own: go on with those whose logits are wanted.
+      // From here on tokens are independent: continue with those whose logits are computed.
       if (layer + 1 == model_.shape().layers) x = get_rows(g_, x, result_.output_ids);
       x = add(g_, x, layers_.feed_forward(x, layer));
     }

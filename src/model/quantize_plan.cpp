@@ -165,7 +165,7 @@ class Planner {
   std::int64_t layers_ = 0;
   std::map<const gguf::TensorInfo*, ModelWeight> weights_;
   std::vector<bool> kept_;  // by tensor
-  /// Wanted and given, and the length of rows: how many tensors.
+  /// The number of tensors by requested type, used type and length of rows.
   std::map<std::tuple<DType, DType, std::int64_t>, std::size_t> unfit_;
   std::vector<const std::string*> lacking_;
   std::vector<const std::string*> unweighted_;

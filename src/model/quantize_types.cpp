@@ -12,7 +12,7 @@ constexpr Mixture all(std::string_view name, std::uint32_t file_type, DType type
   return {name, file_type, type, {type, type}, type, {type, type}, type};
 }
 
-/// Coarse types spare the two matrices that meet every token by itself.
+/// Coarse types are not used for the two matrices at the start and the end of the model.
 constexpr Mixture all_between(std::string_view name, std::uint32_t file_type, DType type) {
   Mixture mixture = all(name, file_type, type);
   mixture.ends = kQ6_K;

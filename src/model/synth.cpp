@@ -42,7 +42,7 @@ Status check_blocks(std::string_view name, std::int64_t size, DType dtype) {
                  size, block, to_string(dtype));
 }
 
-/// A tensor to write; `deviation` 0 stands for ones.
+/// A tensor to write; `deviation` 0 means a tensor of ones.
 struct Item {
   std::string name;
   Tensor tensor;
@@ -189,7 +189,7 @@ class Encoder {
 
 Status check_synth_options(const SynthOptions& options) {
   for (const Limit& limit : kLimits) {
-    // A tokenizer that is there says itself how many tokens it has.
+    // A given tokenizer decides the number of tokens.
     if (options.tokenizer && limit.number == &SynthOptions::vocabulary) continue;
     const std::int64_t number = options.*limit.number;
     if (number < limit.low || number > limit.high) {

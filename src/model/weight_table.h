@@ -15,8 +15,7 @@ namespace shunt {
 /// One row of an architecture's table. `Numbers` is its struct of sizes.
 template <class Numbers>
 struct WeightRow {
-  std::string_view
-      name;  ///< in the file; "{}" stands for the layer, and makes it one of each layer
+  std::string_view name;  ///< in the file; "{}": the layer, with a weight for each
   std::array<std::int64_t Numbers::*, 2> sizes =
       {};  ///< innermost first; null: there is no such dimension
   bool optional = false;

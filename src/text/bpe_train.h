@@ -20,11 +20,11 @@ struct WordCount {
 /// Two neighbours that become one, by their bytes.
 using LearnedMerge = std::pair<std::string, std::string>;
 
-/// Merges the pair of neighbours that is the most frequent one, again and again: until `tokens`
-/// different tokens longer than a byte have come of it, or until no pair occurs twice. Of equally
-/// frequent pairs the one whose left side, then whose right side comes first in the order of bytes
-/// is taken; "aaa" has the pair "a a" twice. The same words give the same merges in whatever order
-/// they come. Time O(n log n) in the number of symbols that merges touch.
+/// Merges the most frequent pair of neighbours repeatedly, until there are `tokens` different
+/// tokens longer than a byte, or until no pair occurs twice. Of equally frequent pairs the one
+/// whose left side, then whose right side comes first in the order of bytes is taken; "aaa" has the
+/// pair "a a" twice. The same words give the same merges in any order. Time O(n log n) in the
+/// number of symbols that merges touch.
 std::vector<LearnedMerge> learn_merges(std::span<const WordCount> words, std::size_t tokens);
 
 }  // namespace shunt::text

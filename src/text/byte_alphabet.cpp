@@ -14,7 +14,7 @@ constexpr bool is_printable(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-/// The byte that each code point stands for.
+/// The byte of each code point.
 constexpr std::array<int, kLetters> make_bytes() {
   std::array<int, kLetters> bytes{};
   bytes.fill(kNoByte);
@@ -27,7 +27,7 @@ constexpr std::array<int, kLetters> make_bytes() {
 constexpr auto kByteOfCodePoint = make_bytes();
 static_assert(kByteOfCodePoint[0x120] == ' ');
 
-/// The code point that stands for each byte.
+/// The code point of each byte.
 constexpr std::array<char32_t, 256> make_code_points() {
   std::array<char32_t, 256> code_points{};
   for (std::size_t i = 0; i < kLetters; ++i) {
@@ -39,8 +39,8 @@ constexpr std::array<char32_t, 256> make_code_points() {
 }
 constexpr auto kCodePoints = make_code_points();
 
-/// Appends the byte that the first character of `token` stands for and removes the character; false
-/// if it is no letter.
+/// Appends the byte of the first character of `token` and removes the character; false if the
+/// alphabet lacks it.
 bool take_letter(std::string_view& token, std::string& bytes) {
   if (utf8_step(token).kind != Utf8Step::Kind::kCharacter) return false;
   const char32_t code_point = utf8_code_point(token);

@@ -1,5 +1,5 @@
 // The alphabet in which byte-level BPE vocabularies write bytes, so that every token is printable.
-// A byte that is a printable Latin-1 character stands for itself. The other 68, in their order, are
+// A byte that is a printable Latin-1 character is that character. The other 68, in their order, are
 // U+0100 and on (a space is U+0120). Radford et al., "Language Models are Unsupervised Multitask
 // Learners" (2019), and its published encoder.
 #pragma once

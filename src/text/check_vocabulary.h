@@ -1,4 +1,4 @@
-// The requirements on any vocabulary, whatever its kind.
+// The requirements on vocabularies of every kind.
 #pragma once
 
 #include "shunt/text.h"

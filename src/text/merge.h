@@ -28,7 +28,7 @@ struct Merge {
   std::int32_t id = -1;
 };
 
-/// Used again and again, so that short words cost no allocation.
+/// Reused, so that short words cost no allocation.
 class Merger {
  public:
   void clear() { symbols_.clear(); }

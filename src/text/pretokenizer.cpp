@@ -35,7 +35,7 @@ Result<Pretokenizer> Pretokenizer::compile(const PretokenizerRule& rule) {
   std::vector<Regex> expressions;
   for (const std::string_view pattern : rule.patterns) {
     auto expression = Regex::compile(pattern);
-    if (!expression) {  // patterns are ours
+    if (!expression) {  // patterns are Shunt's own
       return fail(ErrorCode::kInternal, "{}", expression.error().message());
     }
     expressions.push_back(std::move(*expression));

@@ -11,7 +11,7 @@ struct PretokenizerRule {
   std::span<const std::string_view> names;  ///< values of tokenizer.ggml.pre
   /// Applied in sequence: each cuts the pieces that the one before it left.
   std::span<const std::string_view> patterns;
-  /// A word that is a token as a whole is that token, whatever merges would make of it.
+  /// A word that is a token as a whole is that token, regardless of merges.
   bool ignore_merges = false;
   /// Whether BOS is added where the file does not say.
   bool add_bos = false;

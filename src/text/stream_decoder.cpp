@@ -16,7 +16,7 @@ Result<std::string> StreamDecoder::push(std::int32_t id) {
     const bool is_text =
         type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined;
     if (is_text && strip_space_) {
-      // The space stands in front of text only, not of a user-defined token.
+      // The space is in front of text only, not of a user-defined token.
       if (type == TokenType::kNormal && piece.starts_with(' ')) piece.erase(0, 1);
       strip_space_ = false;
     }

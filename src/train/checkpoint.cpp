@@ -81,7 +81,7 @@ std::string describe(const TrainingText& text) {
                      hash.value());
 }
 
-/// From either byte order to the other, whatever that of memory is.
+/// From either byte order to the other, independent of that of memory.
 void turn_byte_order(DType dtype, std::span<std::byte> bytes) {
   const bool little = order_in_memory(dtype) == std::endian::little;
   convert_byte_order(dtype, little ? std::endian::big : std::endian::little, bytes);

@@ -30,7 +30,7 @@ struct Parameter {
 class Parameters {
  public:
   /// Those of `leaves` that are caches, with their values as the file has them, and all else zero;
-  /// and memory for leaves that are weights. Not all parts may be wanted.
+  /// and memory for leaves that are weights. Some parts may be absent.
   static Result<Parameters> create(const gguf::File& file, std::span<const WeightLeaf> leaves,
                                    const Graph& graph, std::span<const Part> parts, Device& cpu);
 

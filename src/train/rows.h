@@ -50,7 +50,7 @@ class RowPacker {
 
 /// The documents from the first to the last.
 RowPacker::Order in_order(const TrainingText& text);
-/// All documents again and again, each time in another order that depends on `seed`.
+/// All documents in epochs, each in another order that depends on `seed`.
 RowPacker::Order shuffled(const TrainingText& text, std::uint64_t seed);
 
 }  // namespace shunt

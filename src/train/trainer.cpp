@@ -32,7 +32,7 @@ struct Trainer::State {
   Parameters parameters;
   LossPlan gradients;
   UpdatePlan update;
-  std::optional<LossPlan> loss;  // made when it is first wanted
+  std::optional<LossPlan> loss;  // made at its first use
   std::int64_t steps = 0;
   /// Of the next step, unless they have not been packed yet.
   std::vector<TrainingRows> rows;

@@ -25,7 +25,7 @@ std::atomic<std::size_t> bytes_asked{0};
 void* counted(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   bytes_asked.fetch_add(size, std::memory_order_relaxed);
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   return alignment <= alignof(std::max_align_t)
              ? std::malloc(size == 0 ? 1 : size)

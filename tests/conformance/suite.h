@@ -1,4 +1,4 @@
-// The conformance suite: every op's own test cases, computed on a device and held against the op's
+// The conformance suite: every op's own test cases, computed on a device and compared with the op's
 // plain reference. A device joins with one short file that instantiates the suite; that file also
 // lists the exclusions, with the reasons.
 #pragma once

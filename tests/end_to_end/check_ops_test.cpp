@@ -1,6 +1,6 @@
-// `shunt check-ops`: a device held against the ops' own test cases. The device comes as a plugin:
-// test0, which has matmul and add; another test0, whose sums are 1% too large; and one that never
-// comes back.
+// `shunt check-ops`: a device with the ops' own test cases. The device comes as a plugin: test0,
+// which has matmul and add; another test0, whose sums are 1% too large; and one that never comes
+// back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

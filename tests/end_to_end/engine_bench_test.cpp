@@ -114,7 +114,7 @@ TEST_F(EngineBench, RunsAreComparedWithTheirProbesOrThePeaks) {
   EXPECT_EQ(session_->length(), 7);
 }
 
-/// The limit that a run is held against, where reading is the limit: bytes, at 1000 a second.
+/// The limit of a run that is bound by reading: bytes, at 1000 a second.
 class EngineBenchSequences : public EngineBench {
  protected:
   EngineBenchSequences() {

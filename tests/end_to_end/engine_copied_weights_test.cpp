@@ -66,7 +66,8 @@ class CopiedWeights : public ::testing::Test {
     return options;
   }
 
-  /// A CPU that computes with op's references in host memory, and wants matrices elsewhere.
+  /// A CPU that computes with the ops' references in host memory, and prefers another memory type
+  /// for matrices.
   static TestDeviceConfig choosy() {
     return {.name = "cpu7",
             .kind = DeviceKind::kCpu,

@@ -1,4 +1,4 @@
-// Devices that want the number of cache rows rounded up, so that captured graphs can be replayed.
+// Devices that need the number of cache rows rounded up, so that captured graphs can be replayed.
 // Also the memory that devices take for themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Logits of a real model, held against an independent implementation's; and that nothing but the
-// tokens decides them.
+// Logits of a real model, compared with those of an independent implementation; and that only the
+// tokens affect them.
 #include <gtest/gtest.h>
 
 #include <cmath>

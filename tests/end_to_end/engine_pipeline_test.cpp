@@ -294,7 +294,7 @@ TEST_F(EnginePipeline, CancelEndsAPromptWithinOneNode) {
 /// The CPU behind an accelerator.
 class EnginePipelineWithCpu : public EnginePipeline, public testing::WithParamInterface<Parts> {
  protected:
-  /// Each node of the CPU takes a second of the world's clock, and the world goes on meanwhile.
+  /// Each node of the CPU takes a second of the world's clock, and the other devices run meanwhile.
   static void let_cpu_take_time(Pipeline& pipeline) {
     pipeline.host.on_launch = [&world = pipeline.world](NodeId) {
       (void)world.try_to_run_until({});

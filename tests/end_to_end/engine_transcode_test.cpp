@@ -157,7 +157,7 @@ TEST_F(EngineTranscode, TiedEmbeddingIsTranscodedPerUse) {
   EXPECT_EQ(types_of(apart).at("output.weight"), DType::kF16);
   EXPECT_EQ(types_of(apart).count("token_embd.weight"), 0U);
   EXPECT_EQ(types_of(apart).size(), 22U);
-  // The user wants the logits elsewhere: then the CPU has both as they are in the file.
+  // The user pins the logits elsewhere: then the CPU has both in the file's type.
   LoadOptions options;
   options.pins = {{"logits", "cpu0"}};
   const EngineRun on_cpu = compute(file.path(), {&one, cpu_}, options);

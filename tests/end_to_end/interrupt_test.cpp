@@ -106,7 +106,7 @@ TEST_F(Interrupt, InspectEndsQuietlyOnAClosedPipe) {
   EXPECT_EQ(run_command({"inspect", "--tensors", model_.path()}, options).exit_code, 0);
 }
 
-/// Files that are written by way of a temporary file.
+/// Files that are written through a temporary file.
 class InterruptedFile : public testing::Test {
  protected:
   InterruptedFile() : model_(large_rows()) {}
@@ -160,7 +160,7 @@ TEST_F(InterruptedFile, IsWrittenIfTheSignalIsIgnored) {
 
 TEST_F(InterruptedFile, ImatrixLeavesNoFile) {
   RunOptions options;
-  options.input = "some words \xff";  // not UTF-8: it says so, then computes
+  options.input = "some words \xff";  // not UTF-8: it prints a warning, then computes
   for (int i = 0; i < 4000; ++i) options.input += "some words of a text that goes on and on. ";
   options.interrupt_when_it_complains = true;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {

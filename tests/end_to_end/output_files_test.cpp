@@ -19,8 +19,8 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A command with all its inputs and one output. "<NAME" stands for an input file, ">" for the
-/// output. A value behind a flag has the flag's name.
+/// A command with all its inputs and one output. "<NAME" is an input file, ">" is the output. A
+/// value behind a flag has the flag's name.
 struct Writer {
   std::string name;
   std::vector<std::string> arguments;

@@ -1,4 +1,4 @@
-// `shunt perplexity`, held against the figure of an independent implementation, and against logits
+// `shunt perplexity`, compared with the figure of an independent implementation, and with logits
 // that a session gives token by token.
 #include "shunt/perplexity.h"
 

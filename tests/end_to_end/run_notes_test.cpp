@@ -24,7 +24,7 @@ constexpr std::string_view kRefused = "test0: refused memory for weights out of 
 
 class RunNotes : public testing::Test {
  protected:
-  // Else loading tells on a big-endian machine that weights had to be turned.
+  // Otherwise loading on a big-endian machine has a note about the byte order of weights.
   RunNotes() { to_native_order(model_.path()); }
   RunResult run(const std::string& plugins, const std::vector<std::string>& more) const {
     std::vector<std::string> words = {"run", "-m",     model_.path(), "-p",          "Hello",

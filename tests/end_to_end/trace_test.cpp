@@ -65,7 +65,7 @@ TEST_F(RunTrace, HasEveryActionOfEveryStepOnce) {
     expected.insert({kind, "test0", segment, transfer["name"]});
     copies[{kind, segment}].push_back(transfer["name"]);
   };
-  // One copy of tensors that are adjacent stands for a copy of each: "first to last".
+  // One copy of adjacent tensors counts as a copy of each: "first to last".
   const auto names_of = [&](const json& event) -> std::vector<std::string> {
     const json& args = event["args"];
     const std::size_t tensors = args.value("tensors", std::size_t{1});

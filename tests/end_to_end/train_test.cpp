@@ -1,5 +1,5 @@
-// Training as a whole: held against the prediction of calculus for a small step, against the
-// engine, and against itself after a restart.
+// Training as a whole, compared with the first-order prediction for a small step, with the engine,
+// and with itself after a restart.
 #include "shunt/train.h"
 
 #include <gmock/gmock.h>

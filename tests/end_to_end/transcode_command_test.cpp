@@ -1,5 +1,5 @@
 // Transcoded weights as users see them: `run`, `explain` and `place` with --transcode, and
-// --memory-margin. The device comes as a plugin: test0, which has matmul and add, and wants weights
+// --memory-margin. The device comes as a plugin: test0, which has matmul and add, and needs weights
 // of F32 and Q4_0 as Q8_0.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// A device held against another with a model: `shunt verify`, and verify() from a program. The
-// device comes as a plugin: test0, which has matmul and add; or another test0, whose sums are 1%
-// too large.
+// A device compared with another one, with a model: `shunt verify`, and verify() from a program.
+// The device comes as a plugin: test0, which has matmul and add; or another test0, whose sums are
+// 1% too large.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Every op held against results that are not ours: those of PyTorch (README.md in this folder).
+// Every op compared with independent results: those of PyTorch (README.md in this folder).
 #include <gtest/gtest.h>
 
 #include <algorithm>

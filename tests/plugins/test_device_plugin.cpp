@@ -1,7 +1,7 @@
-// A plugin with a device that exists only in tests: its memory is out of the host's reach, and all
-// it can do is matmul and add; it wants weights to be sent for products. With SHUNT_BACKEND_PATH it
-// runs real models together with the CPU. Its variants are in a table; each is a plugin in a folder
-// of its own.
+// A plugin with a device that exists only in tests: the host can't access its memory, and it
+// supports only matmul and add. Its wants() accepts streamed weights for products. With
+// SHUNT_BACKEND_PATH it runs real models together with the CPU. Its variants are in a table; each
+// is a plugin in a folder of its own.
 #include <fmt/format.h>
 
 #include <array>
@@ -20,7 +20,7 @@ namespace {
 using shunt::test::TestDevice;
 using shunt::test::TestDeviceConfig;
 
-/// It wants Q8_0 instead of F32 and Q4_0.
+/// It needs Q8_0 instead of F32 and Q4_0.
 void want_q8_only(TestDeviceConfig& config) {
   using shunt::DType;
   config.wants_types = {{DType::kF32, DType::kQ8_0}, {DType::kQ4_0, DType::kQ8_0}};

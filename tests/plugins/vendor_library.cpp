@@ -1,5 +1,5 @@
-// A vendor's library as tests of finding libraries want it: SHUNT_TEST_PART is its number. Each has
-// a function of its own and one that all have. That of a twin has vendor_is_twin(), too.
+// A vendor's library for the tests that find libraries: SHUNT_TEST_PART is its number. Each has a
+// function of its own and one that all have. That of a twin has vendor_is_twin(), too.
 #define SHUNT_TEST_JOIN(a, b) a##b
 #define SHUNT_TEST_NAME(a, b) SHUNT_TEST_JOIN(a, b)
 

@@ -12,8 +12,8 @@
 
 namespace shunt::test {
 
-/// The system's flags of the memory at a place, each with a space on both sides; nothing if it does
-/// not tell.
+/// The system's flags of the memory at a place, each with a space on both sides; nothing if the
+/// system does not report them.
 inline std::optional<std::string> memory_flags(const void* place) {
   const auto number = reinterpret_cast<std::uintptr_t>(place);
   std::ifstream maps("/proc/self/smaps");

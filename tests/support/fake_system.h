@@ -9,7 +9,7 @@
 
 namespace shunt::test {
 
-/// A folder that stands for the root of a system's files. It goes with it.
+/// A folder that replaces the root of a system's files. It goes with it.
 class FakeSystem {
  public:
   void file(const std::string& path, const std::string& text) const {

@@ -1,4 +1,4 @@
-// A meter of peaks that gives the results that a test wants.
+// A meter of peaks that gives the results that a test sets.
 #pragma once
 
 #include <algorithm>

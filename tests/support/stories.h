@@ -1,4 +1,4 @@
-// Models that tell stories, and the results of implementations that are not ours.
+// Models that tell stories, and the results of independent implementations.
 #pragma once
 
 #include <cstdint>

@@ -28,10 +28,10 @@ struct TestDeviceConfig {
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 1;
   std::set<std::string> ops = {};    ///< names of those it supports; empty: all
-  std::set<std::string> wants = {};  ///< names of ops that it wants weights to be sent for
+  std::set<std::string> wants = {};  ///< names of ops for which wants() accepts streamed weights
   std::set<DType> types = {};        ///< that its kernels read and write; empty: all
   bool reads_strided = true;         ///< sources that are not contiguous, too
-  /// Types of weights that it lacks, and the type that it wants instead.
+  /// Types of weights that it lacks, and the type that it requests instead.
   std::map<DType, DType> wants_types = {};
   /// Its answer for a node whose op and weights it has; empty: yes.
   std::function<Support(const Graph&, NodeId)> answer = {};
@@ -50,9 +50,9 @@ struct TestDeviceConfig {
   bool host_memory = false;     ///< says that its memory is the host's: unified memory with the CPU
   bool twin = false;            ///< says that it is a twin
   bool in_host_memory = false;  ///< computes in plain host memory as a CPU does, not in its own
-  /// The weights that it wants in memory for weights alone. The host can't touch that memory, which
-  /// has to know the place of each tensor. A segment then needs 64 bytes of scratch for each that
-  /// it reads there.
+  /// The weights that it prefers in memory for weights only. The host can't touch that memory,
+  /// which has to know the place of each tensor. A segment then needs 64 bytes of scratch for each
+  /// that it reads there.
   std::function<bool(const Graph&, NodeId)> wants_weight = {};
   std::set<std::string> reads_weights = {};  ///< names of ops that read that memory; empty: all
   bool copies_directly = false;              ///< from other test devices that do, too
@@ -72,7 +72,7 @@ struct TestDeviceConfig {
   /// Without: a wait for an asynchronous device is a wait on the host, for all work that the device
   /// was given.
   bool has_events = true;
-  /// Its streams are an EventStream over a queue that goes on after a failed task. Needs a world.
+  /// Its streams are an EventStream over a queue that continues after a failed task. Needs a world.
   bool late_errors = false;
   bool transfer_queue = false;  ///< copies while it computes
   /// false: nodes are counted, not computed, and results stay as they are.

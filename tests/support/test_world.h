@@ -57,8 +57,8 @@ class TestWorld {
   double host_ = 0;
 };
 
-/// An event stands for the work it was last submitted with; a wait for it is for the work submitted
-/// by then.
+/// An event belongs to the work that it was last submitted with. A wait for it covers the work
+/// submitted by then.
 class WorldEvent final : public Event {
  public:
   /// `drained`: the stream that makes it, if it can be waited for only as a whole, and by the host.

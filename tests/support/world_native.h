@@ -1,5 +1,5 @@
 // A vendor's streams in a world: they go on after a task that failed, and completion of an event
-// says nothing about errors. An EventStream makes a stream of ours out of one.
+// says nothing about errors. An EventStream turns it into a Stream of Shunt.
 #pragma once
 
 #include "support/native_queue.h"

@@ -12,7 +12,7 @@ zdnn_status check_transformed(const zdnn_tensor_desc* desc);
 /// That, and its host descriptor belongs to it.
 zdnn_status check_descriptors(const zdnn_ztensor* tensor);
 
-/// The buffer is there, at a multiple of 4 KiB and large enough.
+/// The buffer exists, starts at a multiple of 4 KiB and is large enough.
 zdnn_status check_buffer(const zdnn_ztensor& tensor);
 
 bool is_page_aligned(const void* address);

@@ -1,6 +1,6 @@
 // DLFLOAT16, the machine's 16-bit number (NNP-data-type-1): sign, 6 bits of exponent (bias 31), 9
-// bits of fraction. No subnormal numbers, no infinity: the largest pattern stands for both infinity
-// and not-a-number (NINF), and the smallest power of two has no pattern, because that one is zero.
+// bits of fraction. No subnormal numbers, no infinity: the largest pattern means both infinity and
+// not-a-number (NINF), and the smallest power of two has no pattern, because that one is zero.
 //
 // All conversions work on bit patterns, so that neither the rounding mode nor the machine has a
 // say.

@@ -25,7 +25,7 @@ constexpr std::uint64_t ceil_to(std::uint64_t x, std::uint64_t by) {
   return ceil_div(x, by) * by;
 }
 
-/// Bytes of a transformed tensor, whatever its layout; UINT64_MAX if that doesn't fit. As
+/// Bytes of a transformed tensor, for any layout; UINT64_MAX if that doesn't fit. As
 /// zdnn_getsize_ztensor().
 std::uint64_t tensor_bytes(const zdnn_tensor_desc& desc);
 

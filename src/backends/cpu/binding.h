@@ -98,8 +98,8 @@ class CpuBinding final : public HostBinding, private Task {
   std::vector<Patch> patches_;
   std::vector<bool> is_cut_;              // by call: its launches are cut for the sizes it has
   std::unique_ptr<Progress[]> progress_;  // by launch
-  int threads_ = 0;                       // that share the launches of the run at work
-  bool together_ = false;                 // the run at work has launches to share
+  int threads_ = 0;                       // that share the launches of the current run
+  bool together_ = false;                 // the current run has launches to share
   RunState state_;                        // of the run at work
   std::atomic<std::size_t> faulty_{0};    // 1 + the first launch that found a fault; 0: none
   Fault fault_ = Fault::kNone;            // which one, written by the thread that says which launch

@@ -59,7 +59,7 @@ class RunState {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::move(error);
   }
-  /// That reason, if one was given. No thread may be at work any more.
+  /// That reason, if one was given. No thread may be running it any more.
   std::optional<Error>& error() { return error_; }
 
  private:
@@ -88,7 +88,7 @@ class CpuKernel;
 struct Staging {
   const CpuKernel* maker = nullptr;  ///< whose form it is; others may make it, too
   std::size_t source = 0;
-  bool lasting = false;  ///< all nodes that want it share one, however far apart
+  bool lasting = false;  ///< all nodes that need it share one, at any distance
   bool operator==(const Staging&) const = default;
 };
 
@@ -96,8 +96,8 @@ struct Staging {
 /// function (RunState::fail()).
 enum class Fault : std::uint8_t { kNone, kIndexOutOfRange, kFailed };
 
-/// Ops write each result element by one item only, and compute it the same way whatever items a
-/// thread gets, so that results are bit-equal for any number of threads.
+/// Ops write each result element by one item only, and compute it the same way for any assignment
+/// of items to threads, so that results are bit-equal for any number of threads.
 class CpuKernel : public Kernel<CpuTarget> {
  public:
   /// How many phases: in each all items of the one before are done.

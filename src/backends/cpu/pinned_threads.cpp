@@ -15,7 +15,7 @@ namespace {
 
 enum State : int { kWaiting, kWorking, kGivenUp };
 
-/// The processors this process may use; empty if the system doesn't tell.
+/// The processors that this process may use; empty if the system doesn't report them.
 std::vector<std::size_t> processors() {
   cpu_set_t set;
   CPU_ZERO(&set);

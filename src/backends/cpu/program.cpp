@@ -119,7 +119,7 @@ class Preparer {
     }
     return ok();
   }
-  /// Whether the form that a node has staged is the one that another node wants.
+  /// Whether the form that a node has staged is the one that another node needs.
   bool serves(const Staged& made, const Staged& wanted,
               std::span<const BufferType* const> memory) const {
     if (made.node == kNoNode || made.form != wanted.form) return false;

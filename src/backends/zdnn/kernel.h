@@ -38,7 +38,7 @@ class ZdnnKernel : public Kernel<Machine> {
   virtual std::span<const Need> needs(const NodeView& view) const = 0;
   /// Whether a result of another type, and tensors of any size, are fine.
   virtual bool computes_in_pieces() const { return false; }
-  /// How it wants a source; that is not asked of weights.
+  /// The form that it needs of a source; not called for weights.
   virtual SourceForm form(const NodeView&, const Machine&, std::size_t, const SourcePlaces&) const {
     return SourceForm::kSticks;
   }
@@ -80,8 +80,8 @@ using KernelList = std::span<const ZdnnKernel* const>;
 /// Sizes at the dynamic dimensions' maximum.
 Dims max_dims(const Tensor& tensor);
 
-/// Whether the library reads a tensor directly from its memory, whatever the dynamic dimensions.
-/// Its type is one of the host's, and there are no gaps, as strides are those of the maximum.
+/// Whether the library reads a tensor directly from its memory, with any dynamic dimensions. Its
+/// type is one of the host's, and there are no gaps, as strides are those of the maximum.
 bool goes_in_directly(const Tensor& tensor);
 
 }  // namespace shunt::zdnn

@@ -1,4 +1,4 @@
-// How tensors come into the machine's layout: once a run, in the form that kernels want.
+// Transforms tensors to the machine's layout: once a run, in the form that kernels need.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// Numbers that are looked at at once, about; by whole blocks of all types.
+/// About the number of elements that are checked at once; whole blocks of all types.
 constexpr std::int64_t kLookedAt = std::int64_t{1} << 20;
 constexpr std::int64_t kUnit = 256;
 
@@ -55,7 +55,7 @@ Status ZdnnBinding::fill(std::size_t index) {
     data = staging();
   }
   SHUNT_TRY(bring_in(index, data));
-  // Where the library says nothing of finite numbers that are too large, the first to compute with
+  // Where the library does not report finite numbers that are too large, the first operation with
   // them does.
   return slot.in_range || !saturates() ? ok() : saturate(index);
 }

@@ -1,7 +1,7 @@
 // A tensor in the machine's layout, "stickified": DLFLOAT16 in sticks of 64 along the innermost
 // dimension, 32 sticks to a page.
 //
-// There, a tensor [n0, n1, n2, n3] of ours is (dim4 = n2 * n3, 1, dim2 = n1, dim1 = n0). So slices
+// There, a tensor [n0, n1, n2, n3] of Shunt is (dim4 = n2 * n3, 1, dim2 = n1, dim1 = n0). So slices
 // of dim4, and of a single matrix columns by multiples of 64, are in one piece, and tensors of
 // their own.
 #pragma once

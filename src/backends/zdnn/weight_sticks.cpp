@@ -83,7 +83,7 @@ Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::in
   for (std::int64_t done = 0; done < part.rows; done += rows_at_once(k)) {
     const std::int64_t count = std::min(rows_at_once(k), part.rows - done);
     gather_transposed(from, i2, i3, {part.element, k, part.row + done, count}, scratch, transposed);
-    // Of finite numbers that are too large the library says nothing.
+    // The library does not report finite numbers that are too large.
     const NumberRange range =
         range_of({transposed, static_cast<std::size_t>(k * count)}, kLargest, saturate);
     Stick columns;

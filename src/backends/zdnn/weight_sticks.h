@@ -1,6 +1,6 @@
-// A weight as the machine computes with it. A row is one there, too. A matrix is transposed, [k, n]
-// of ours as (k, n) of the machine's, so that the products of z16 do. It is cut into pieces where
-// it is larger than a tensor may be.
+// A weight as the machine computes with it. A row is one there, too. A matrix is transposed: [k, n]
+// of Shunt is (k, n) of the machine, which the products of z16 need. It is cut into pieces where it
+// is larger than a tensor may be.
 #pragma once
 
 #include <atomic>

@@ -30,7 +30,7 @@ void emit_attention_sources(const CaseSink& sink, const std::vector<CaseSource>&
             extra + attention_op().describe(params));
 }
 
-/// Contiguous q, k and v with heads of whole blocks. A scale of 0 stands for 1 / sqrt(head size).
+/// Contiguous q, k and v with heads of whole blocks. A scale of 0 means 1 / sqrt(head size).
 void emit_attention(const CaseSink& sink, const AttentionSize& size, DType k, DType v,
                     const CaseSource& mask = not_given(), const char* extra = "",
                     AttentionParams params = {.scale = 0}, const CaseSource& sinks = not_given()) {

@@ -16,7 +16,7 @@
 
 namespace shunt {
 
-/// The element type that a type of C++ stands for.
+/// The element type of a C++ type.
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>) {
@@ -126,13 +126,13 @@ struct CustomParams {
 };
 
 const Op& custom_op();
-/// Whatever `function` computes from up to eight sources of any type, shape and strides, in memory
-/// of its own. The function runs on the CPU, wherever the sources are made: no other device takes
-/// it. Each run calls it params.items times, from several threads at once if that is above 1. Every
-/// call writes its own part of the result. This part must not depend on the thread or the time of
-/// the call. The function is kept as long as the graph. It must not run or compile a plan on the
-/// same device (which is Invalid). The result is contiguous, of the type and shape that
-/// params.result says, and the node is named after the function.
+/// The result of `function` on up to eight sources of any type, shape and strides, in memory of its
+/// own. The function runs on the CPU, wherever the sources are made: no other device takes it. Each
+/// run calls it params.items times, from several threads at once if that is above 1. Every call
+/// writes its own part of the result. This part must not depend on the thread or the time of the
+/// call. The function is kept as long as the graph. It must not run or compile a plan on the same
+/// device (which is Invalid). The result is contiguous, of the type and shape that params.result
+/// says, and the node is named after the function.
 Result<Value> custom(GraphBuilder& g, const std::vector<Result<Value>>& sources,
                      CustomParams params);
 

@@ -8,7 +8,7 @@ namespace shunt {
 
 namespace {
 
-/// Whether a number is placed before another whatever their indices.
+/// Whether a number is placed before another one, regardless of their indices.
 bool precedes(double a, double b, SortOrder order) {
   if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
   return order == SortOrder::kAscending ? a < b : a > b;

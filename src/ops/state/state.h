@@ -119,13 +119,11 @@ const Op& gated_delta_net_op();
 ///   `d[v] = beta * (value[v] - sum over k of key[k] * state[k, v])`,
 ///   `state[k, v] = state[k, v] + key[k] * d[v]`,
 ///   `y[v] = scale * sum over k of q[k] * state[k, v]`.
-/// `q`, `k`: F32 [K, Hk, T, S], normalised by the caller where the model wants it; Hk divides H.
-/// `v`: F32 [V, H, T, S].
-/// `gate`: F32 [1 or K, H, T, S], the logarithm of the decay: 0 or below in models.
-/// `beta`: F32 [1, H, T, S], the share of the present value that is replaced, from 0 to 1 (or 2).
-/// `states`: F32 [K, V, H, R]. Only T, S and R may be dynamic dimensions.
-/// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
-/// The outputs are [V, H, T, S].
+/// `q`, `k`: F32 [K, Hk, T, S], normalised by the caller if the model requires it; Hk divides H.
+/// `v`: F32 [V, H, T, S]. `gate`: F32 [1 or K, H, T, S], the logarithm of the decay: 0 or below in
+/// models. `beta`: F32 [1, H, T, S], the share of the present value that is replaced, from 0 to 1
+/// (or 2). `states`: F32 [K, V, H, R]. Only T, S and R may be dynamic dimensions. `ids`, optional:
+/// I32 or I64 [S], from 0 to R - 1. The outputs are [V, H, T, S].
 Result<Recurrence> gated_delta_net(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,
                                    Operand beta, Operand states, Operand ids = absent(),
                                    GatedDeltaNetParams params = {});

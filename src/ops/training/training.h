@@ -72,8 +72,8 @@ Result<Value> rms_norm_back(GraphBuilder& g, Operand dy, Operand x, RmsNormParam
 
 const Op& softmax_back_op();
 /// Of softmax, of which y is the result, by x: `dx = scale * y * (dy - sum(y * dy))` along
-/// dimension 0, whatever its mask and sinks.
-/// `dy`, `y`: F32 of the same shape, which the result has, too.
+/// dimension 0, with any mask and sinks. `dy`, `y`: F32 of the same shape, which the result has,
+/// too.
 Result<Value> softmax_back(GraphBuilder& g, Operand dy, Operand y, SoftmaxParams params = {});
 
 const Op& rope_back_op();
@@ -86,9 +86,8 @@ Result<Value> rope_back(GraphBuilder& g, Operand dy, Operand positions, Operand 
 const Op& cross_entropy_loss_op();
 /// Mean over rows of the cross entropy of the labels and the predictions of the logits:
 ///   `loss = -1 / R * sum over rows and c of labels[c] * ln(softmax(logits)[c])`.
-/// Labels of 0 add nothing, whatever the logit. Without rows the loss is 0.
-/// `logits`: F32 [C, X1, X2, X3], R rows in all; `labels`: F32 of the same shape, probabilities.
-/// The result is F32 [1].
+/// Labels of 0 add nothing, for any logit. Without rows the loss is 0. `logits`: F32 [C, X1, X2,
+/// X3], R rows in all; `labels`: F32 of the same shape, probabilities. The result is F32 [1].
 Result<Value> cross_entropy_loss(GraphBuilder& g, Operand logits, Operand labels);
 
 const Op& cross_entropy_loss_back_op();

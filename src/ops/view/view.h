@@ -22,8 +22,8 @@ const Op& reshape_op();
 /// `x`: any type. Its strides must allow it without a copy: always if x is contiguous. Otherwise a
 /// dimension may be cut, and neighbours may be joined whose strides are those of one dimension. An
 /// dynamic dimension of x must be one of the shape's too, with as many elements on its inner side
-/// (times its factor). So it covers the same elements whatever its value: [64, 8, T] can become
-/// [512, T] and [64, 8T], but not [T, 512].
+/// (times its factor). So it covers the same elements for every value: [64, 8, T] can become [512,
+/// T] and [64, 8T], but not [T, 512].
 Result<Value> reshape(GraphBuilder& g, Operand x, const Shape& shape);
 
 /// Parameters of view().
@@ -40,8 +40,8 @@ struct ViewParams {
 const Op& view_op();
 /// A window of x: element i of the result is x[start + i].
 /// `x`: any type; of a block type, dimension 0 starts and ends between blocks.
-/// `shape` may use dynamic dimensions; the window must be inside of x at their maximum. Where it
-/// goes beyond the actual size of a dynamic dimension of x, its elements are whatever was there.
+/// `shape` may use dynamic dimensions; the window must be inside of x at their maximum. Beyond the
+/// actual size of a dynamic dimension of x, its elements are undefined.
 Result<Value> view(GraphBuilder& g, Operand x, const Sizes& start, const Shape& shape);
 
 /// Parameters of permute().

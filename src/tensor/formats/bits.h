@@ -58,7 +58,7 @@ struct Fields {
 inline float load_f16(const std::byte* from) {
   return f16_to_f32(load_little<std::uint16_t>(from));
 }
-/// The F16 nearest to a number, never infinite: the largest one stands for all beyond.
+/// The F16 nearest to a number, never infinite: larger numbers become the largest one.
 inline std::uint16_t finite_f16(float value) {
   return f32_to_f16(std::clamp(value, -kLargestF16, kLargestF16));
 }

@@ -1,10 +1,10 @@
 // The vector of a codebook that is nearest to given values: least sum of w (x - v)^2.
 //
 // Each value is rounded to a level by itself. If the vector of these levels is in the codebook it
-// is the nearest, whatever the weights. If not, the codebook's vectors nearest to it (unweighted)
-// are compared, 24 of them, which finds the nearest of all about 98 times in 100, and one hardly
-// worse else. These lists are made when a format is first encoded, and kept: they depend on the
-// codebook alone.
+// is the nearest, with any weights. If not, the codebook's vectors nearest to it (unweighted) are
+// compared, 24 of them, which finds the nearest of all about 98 times in 100, and one hardly worse
+// else. These lists are made when a format is first encoded, and kept: they depend on the codebook
+// alone.
 #pragma once
 
 #include <algorithm>

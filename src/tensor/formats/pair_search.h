@@ -2,7 +2,7 @@
 // to Top: those that make the sum of weight * error^2 smallest. For fixed q that is a line through
 // points, by least squares. A scan over scales and offsets around those that the extremes ask for
 // gives the q to start from; then q and line are solved for in turn. Formats whose minimums have no
-// sign want `AnySign` to be false.
+// sign need `AnySign` to be false.
 #pragma once
 
 #include <algorithm>

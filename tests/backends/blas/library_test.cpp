@@ -83,7 +83,7 @@ TEST_F(BlasLibrary, ComputesOnTheCallingThreads) {
   EXPECT_EQ(library.count("test_blas_running"), 0);
 }
 
-/// Its number of threads is not ours to change: the program that loaded it may rely on it.
+/// Its number of threads must not be changed: the program that loaded it may rely on it.
 TEST_F(BlasLibrary, LibraryLoadedByTheProcessKeepsItsThreads) {
   const TestBlas library;
   const auto of_the_program = DynamicLibrary::open(library.path());

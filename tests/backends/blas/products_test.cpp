@@ -1,5 +1,5 @@
-// Products larger than a panel, of every kind of source, held against the plain reference; and
-// the threads that compute them.
+// Products larger than a panel, of every kind of source, compared with the plain reference; and the
+// threads that compute them.
 #include <gmock/gmock.h>
 
 #include "base/dynamic_library.h"

@@ -159,7 +159,7 @@ TEST(CpuLevels, ReadWeightsPackedByADeviceOfAnotherLevel) {
   EXPECT_EQ(work.results(lowest.device, by_the_best), alone(work, names.back(), by_the_best));
 }
 
-/// A plan goes on at its level when registries of other levels come and go.
+/// A plan keeps its level when registries of other levels are created and destroyed.
 TEST(CpuLevels, PlanKeepsItsLevel) {
   const Work work;
   const std::vector<std::string> names = cpu::simd::level_names();

@@ -288,7 +288,7 @@ TEST_P(ZdnnSaturation, OfOperandsTransformedInPieces) {
   }
 }
 
-/// If only a result is beyond the range, it is computed without the machine. It goes on as the
+/// If only a result is beyond the range, it is computed without the machine. It becomes the
 /// machine's largest number: the logarithm of e^x is x up to that.
 TEST_P(ZdnnSaturation, OfResults) {
   GraphBuilder g;

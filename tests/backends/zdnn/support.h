@@ -1,4 +1,4 @@
-// Graphs on the accelerator's twin, held against the plain reference.
+// Graphs on the accelerator's twin, compared with the plain reference.
 #pragma once
 
 #include <gmock/gmock.h>

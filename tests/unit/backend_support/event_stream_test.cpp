@@ -1,4 +1,4 @@
-// Late errors: a vendor's stream goes on after a failed task, and its events complete without an
+// Late errors: a vendor's stream continues after a failed task, and its events complete without an
 // error. Events of an EventStream have the error.
 #include "backend_support/event_stream.h"
 
@@ -376,7 +376,8 @@ TEST(EventStream, ThousandFailuresAreAllRemembered) {
   EXPECT_TRUE(one.first->wait());
   expect_error(one.second->wait(), kAccess, "a0", "bad");
   EXPECT_TRUE(one.third->wait());  // the task between the oldest failures
-  // One more: the two oldest failures are merged, and an event between them is no longer believed.
+  // One more: the two oldest failures are merged, and the success of an event between them is no
+  // longer used.
   failed.push_back(a.event());
   ASSERT_TRUE(a.run(bad, {}, failed.back().get()));
   ASSERT_TRUE(a.stream->synchronize());

@@ -170,7 +170,7 @@ TEST_F(VendorLibraries, FileThatIsNoLibraryIsAnErrorWithTheReason) {
   EXPECT_TRUE(VendorLibrary::open(kOne, with_path(folder())));
 }
 
-/// The loader takes an empty name for the program itself, which has every symbol of ours.
+/// The loader treats an empty name as the program itself, which has every symbol of the test.
 TEST_F(VendorLibraries, EmptyPathIsAnError) {
   const auto library = VendorLibrary::open(kOne, with_path(""));
   ASSERT_FALSE(library);
@@ -208,7 +208,7 @@ TEST_F(VendorLibraries, ReportWhetherTheProcessHadLoadedThemBefore) {
   EXPECT_TRUE((*VendorLibrary::open(kOne, with_path(path)))->was_loaded_before());
 }
 
-/// Settings that we have made there are still ours.
+/// Settings that the first object made there are kept.
 TEST_F(VendorLibraries, LibraryKeptLoadedByUsDoesNotCountAsLoadedBefore) {
   const std::string path = copy(SHUNT_TEST_VENDOR_1, kFirstNames[0]);
   VendorRuntime staying = kOne;

@@ -20,7 +20,8 @@ std::uintptr_t number(const std::byte* data) {
   return reinterpret_cast<std::uintptr_t>(data);
 }
 
-/// Whether the system was asked for huge pages at this place; nothing if it does not tell.
+/// Whether the system was asked for huge pages at this place; nothing if the system does not report
+/// it.
 std::optional<bool> asked_for_huge_pages(const std::byte* data) {
   const auto flags = test::memory_flags(data);
   if (!flags) return std::nullopt;

@@ -1,4 +1,4 @@
-// Whether a case took too long, by a clock that goes on only when the test says so.
+// Whether a case took too long, with a clock that only the test advances.
 #include "conformance/case_clock.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// A device held against the ops' own test cases: cases that are right, wrong, refused, or never
-// end.
+// A device with the ops' own test cases: cases that are right, wrong, refused, or never end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +71,7 @@ TEST(CheckOp, WrongKernelIsReportedWithItsErrors) {
   EXPECT_EQ(check(device, "add").failed, 0U);
 }
 
-/// Only of a device that says so.
+/// Only for a device that states it (Device::largest_number()).
 TEST(CheckOp, SaturationIsAcceptedOnlyIfTheDeviceDeclaresIt) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   struct {

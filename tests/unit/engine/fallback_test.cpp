@@ -1,4 +1,4 @@
-// Operations that fall back for want of memory. They are judged as they will run, before anything
+// Operations that fall back for lack of memory. They are judged as they will run, before anything
 // is allocated. Devices, the CPU among them, exist only in this test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

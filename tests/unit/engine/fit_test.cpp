@@ -331,7 +331,7 @@ TEST(Fit, PredictedMemoryIsAllocated) {
       owned.push_back(std::make_unique<TestDevice>(config));
     }
     const bool streams = round % 3 == 0;
-    if (streams) {  // a device that has room for a part, and wants the rest sent
+    if (streams) {  // a device that has room for a part, and accepts streaming of the rest
       TestDeviceConfig config;
       config.wants = {"matmul", "mul", "get_rows"};
       config.memory = 100000 + any(500000);

@@ -597,7 +597,7 @@ TEST_F(FitInPool, RandomFitsNeverExceedTheMemory) {
   EXPECT_GT(unused, 4) << "nor this";
 }
 
-/// Whether the file is read ahead tells how far progress comes.
+/// The reported progress shows whether the file is read ahead.
 TEST_F(FitInPool, ReadsTheFileAheadOnlyIfItFitsBesideTheWeights) {
   const auto read_all = [&](bool shared, std::uint64_t total_memory) {
     TestDeviceConfig config = in_pool(kMuch);

@@ -166,7 +166,7 @@ TEST_F(Calibrate, StartsNoMeasurementThatWouldEndAfterTheBudget) {
                           "of Q8_0",
                           "cpu0: no time left to measure other ops: predicted from matmul of "
                           "Q8_0"));
-  // The slower one of those measured stands for them, in this process only.
+  // They get the costs of the slower one of those measured, in this process only.
   ASSERT_EQ(measured.costs.ops().size(), 4U);
   for (const OpCost& cost : measured.costs.ops()) {
     EXPECT_EQ(cost.seconds_per_operation, cost.dtype == DType::kF16 ? 1e-12 : 2e-12);
@@ -604,7 +604,7 @@ TEST_F(Calibrate, EachDeviceAndMachineHasItsOwnCacheFile) {
   EXPECT_NE(here.path_of(device), path);
 }
 
-/// Each thread stands for a process. A reader sees a whole file or none.
+/// Each thread simulates a process. A reader sees a whole file or none.
 TEST_F(Calibrate, ConcurrentThreadsReadOnlyCompleteCacheFiles) {
   const std::chrono::sys_days day(std::chrono::year(2026) / 11 / 23);
   const CostCache cache(options_.folder, "a machine", day);
@@ -636,7 +636,7 @@ TEST_F(Calibrate, CacheFolderIsPrivateToItsOwner) {
   EXPECT_EQ(status.permissions(), std::filesystem::perms::owner_all);
 }
 
-/// As the specification of XDG_CACHE_HOME wants it. A folder that is there stays as it is.
+/// As the specification of XDG_CACHE_HOME requires it. A folder that is there stays as it is.
 TEST_F(Calibrate, CreatedParentFoldersOfTheCacheArePrivate) {
   const std::string there = folder_.file("there");
   std::filesystem::create_directory(there);

@@ -463,7 +463,7 @@ TEST(PlacementFileWithMemory, WritersAndViewsMustBeOnTheDeviceOfTheMemory) {
   EXPECT_THAT(message_for(seen->id, "= ", "cpu0 "), HasSubstr("is a view of"));
   EXPECT_EQ(message_for(seen->id, "= ", "test0 "), "it was followed");
 
-  // The cache has its memory on the host already, but the file wants it on test0.
+  // The cache has memory on the host already, but the file places it on test0.
   auto buffer = *host.memory().allocate(8 * 16 * 4);
   const LeafMemory memory[] = {{cache->id, {buffer.get(), 0}}};
   const auto file = read_placement(text, "p");

@@ -96,7 +96,8 @@ std::size_t operations_on(const Plan& plan, int device) {
   return count;
 }
 
-/// A node that is not on the first device left it for lack of memory, and the explanation says so.
+/// A node that is not on the first device left it for lack of memory, and the explanation has that
+/// reason.
 void expect_explained(const Plan& plan) {
   std::size_t left = 0;
   const Explanation explanation = explain(plan.graph(), plan.placement(), plan.segments());

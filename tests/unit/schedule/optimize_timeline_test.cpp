@@ -70,7 +70,7 @@ TEST(OptimizeTimeline, IncrementalMoveEqualsFullReevaluation) {
         // before.
         EXPECT_LE(judged, expected * (1 + kRounding));
         EXPECT_GE(std::max(judged, now), expected * (1 - kRounding));
-        // A limit that is not reached changes nothing, one that is says so.
+        // A limit that is not reached changes nothing. A limit that is reached gives kNever.
         EXPECT_EQ(timeline.try_move(moved, static_cast<int>(device), judged), kNever);
         EXPECT_EQ(timeline.try_move(moved, static_cast<int>(device), judged * 1.001), judged);
         ++tried;

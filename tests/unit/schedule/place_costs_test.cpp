@@ -226,7 +226,7 @@ TEST(PlaceByCosts, PredictsTimesOfASingleDevice) {
   EXPECT_NEAR(placement->predicted_seconds, 9e-3, 1e-12);
 }
 
-/// Whether it can be compiled with weights where the placement wants them.
+/// Whether it can be compiled with weights on the devices of the placement.
 bool compiles(const std::shared_ptr<const Graph>& graph, const Placement& placement) {
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<LeafMemory> memory;

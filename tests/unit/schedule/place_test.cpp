@@ -158,7 +158,7 @@ TEST(Place, WriterRunsOnTheDeviceOfItsCache) {
   ASSERT_TRUE(placement);
   EXPECT_EQ(placement->decisions[written->id].device, 1);
   EXPECT_EQ(placement->decisions[written->id].rule, Rule::kMemory);
-  // It is where no device can write: an error that says so.
+  // No device can write its memory: an error with that reason.
   TestDevice unable({.name = "test0", .ops = {"matmul"}});
   Device* others[] = {&unable, &host};
   const auto there = unable.memory().allocate(8 * 16 * 4);

@@ -1,4 +1,4 @@
-// Data that goes from device to device by way of the host, and the memory that it goes through.
+// Data that is copied between devices through the host, and the staging memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -117,7 +117,8 @@ struct Mixture {
   std::shared_ptr<const Graph> graph;
 };
 
-/// A device that wants experts, and a CPU that has them. `choose`: the device computes the numbers.
+/// A device that accepts streamed experts, and a CPU that has them. `choose`: the device computes
+/// the numbers.
 struct Two {
   explicit Two(bool choose, TestWorld* world = nullptr)
       : device({.ops = choose ? std::set<std::string>{"matmul_id", "silu", "add", "get_rows"}

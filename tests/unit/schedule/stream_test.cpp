@@ -66,7 +66,7 @@ TestDeviceConfig cpu_config() {
   return {.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true};
 }
 
-/// A device that wants products' weights, and a CPU that has them.
+/// A device that accepts streamed weights of products, and a CPU that has them.
 struct Two {
   explicit Two(TestDeviceConfig config = {})
       : device([&] {
@@ -240,7 +240,7 @@ TEST(Stream, WeightAboveTheStreamLimitStaysOnTheCpu) {
   EXPECT_EQ(placement->decisions[chain.products[0]].device, 0);
   // Limits of other devices than there are.
   EXPECT_FALSE(place_on_host(chain, two.devices, {.stream_bytes = std::span(limits, 1)}));
-  // A node that the user pins there has no room either, and the error says so.
+  // A node that the user pins there has no room either, and the error has that reason.
   const Chain one(32, 1);
   const Pin pins[] = {{"y", "test0"}};
   limits[0] = 0;

@@ -40,7 +40,7 @@ std::vector<std::string> to_texts(const Trace& trace) {
 
 /// y = scale(silu(x)) of 16 values, 64 bytes: silu on a0, scale on b0, each with memory of its own.
 /// A silu takes 2 s and a copy from or to a0 1 s; a scale 3 s, and a copy from or to b0 2 s. Data
-/// from a0 to b0 goes by way of the host.
+/// from a0 to b0 is copied through the host.
 class TwoDevices : public testing::Test {
  protected:
   TwoDevices() {

@@ -1,4 +1,4 @@
-// Weights that a device wants in another type: how placement uses such an answer.
+// Weights that a device needs in another type: how placement uses such an answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -431,7 +431,7 @@ TEST(Transcode, PlacementByCostsIncludesTranscodedWeights) {
   const auto placement = place(*net.graph, devices, options);
   ASSERT_TRUE(placement) << placement.error().message();
   EXPECT_FALSE(placement->conversions.empty());
-  // Whatever they decide: each op that wants a weight in F16 has it so.
+  // With any decision, each op that needs a weight in F16 gets it in F16.
   for (const auto& [op, weight] :
        {std::pair(net.first, net.w1), {net.second, net.w2}, {net.third, net.table}}) {
     const bool there = placement->decisions[op].device == 0;

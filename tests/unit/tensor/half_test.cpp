@@ -1,4 +1,4 @@
-// F16 and BF16, held against their definition: the value of each bit pattern is computed with
+// F16 and BF16, compared with their definition: the value of each bit pattern is computed with
 // ldexp, and rounding is looked up as the nearest of all those values.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Copying a piece of a row between any two types that an op lets through, whatever the strides.
+// Copies a piece of a row between any two types that an op accepts, with any strides.
 #pragma once
 
 #include "backends/cpu/kernels/convert.h"

@@ -79,7 +79,7 @@ struct WeightForm {
   }
 };
 
-/// The form of x that phase 0 makes for a weight: nodes that want the same form of one x share it.
+/// The form of x that phase 0 makes for a weight: nodes that need the same form of one x share it.
 struct ColumnForm {
   /// Interleaved weights count more columns as few. Few columns have another layout, or phase 0
   /// makes nothing of them.

@@ -2,8 +2,8 @@
 #include "shunt/ops/training.h"
 
 // A product of matrices whose sums go over a's rows and b's rows. Data that matmul has to transpose
-// is here in the layout that float_many.h wants, and is copied. Phase 0 packs b, once for all rows
-// of the result. An item of phase 1 is a tile of the result.
+// is already in the layout of float_many.h, and is copied. Phase 0 packs b, once for all rows of
+// the result. An item of phase 1 is a tile of the result.
 
 namespace shunt::cpu {
 

@@ -13,7 +13,7 @@
 
 namespace shunt::cpu {
 
-/// Base of all our kernels: the CPU computes whatever an op lets through.
+/// Base of all CPU kernels: the CPU computes every node that an op accepts.
 class AnyCaseKernel : public CpuKernel {
  public:
   Support supports(const NodeView&, const CpuTarget&) const final { return Support::yes(); }

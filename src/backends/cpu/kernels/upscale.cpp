@@ -34,8 +34,8 @@ class Axis {
                                  static_cast<std::int64_t>(std::ceil(wide))));
   }
 
-  /// Writes the weights of element i (the rest of `most` stays) and tells which elements they are
-  /// for.
+  /// Writes the weights of element i (the rest of `most` stays) and returns the elements that they
+  /// belong to.
   struct Run {
     std::int64_t first = 0;
     std::int64_t count = 0;
@@ -79,7 +79,7 @@ class Axis {
     const auto inside = [&](std::int64_t j) { return std::clamp<std::int64_t>(j, 0, n_ - 1); };
     const Run run = {inside(low), inside(high) - inside(low) + 1};
     std::array<double, 4> sums = {};
-    // The outermost elements stand for those outside.
+    // The outermost elements replace those outside.
     for (std::int64_t j = low; j <= high; ++j) {
       const double d = place - static_cast<double>(j);
       sums[static_cast<std::size_t>(inside(j) - run.first)] +=

@@ -73,7 +73,7 @@ void pack_rows(const std::byte* from, std::size_t stride, std::size_t first, std
   const std::size_t all = whole_groups(d);
   for (std::size_t n = 0; n < count; n += kLanes) {
     const std::byte* rows[kLanes];
-    // In place of keys that aren't there, the last is read again: they are never looked at.
+    // The last key is read in place of missing keys. They are never used.
     for (std::size_t l = 0; l < kLanes; ++l) rows[l] = from + std::min(n + l, count - 1) * stride;
     const std::size_t key = first + n;
     float* to = keys + key / kPanel * kPanel * all + key % kPanel;

@@ -1,6 +1,6 @@
 // Tiles of scores, and of values, made of the products of a `Product`: of F32, or of pairs of BF16.
 // Included by attention.cpp for each of them, and thus without a guard.
-//   `kElements`: how many neighbours a float, or its bits, stands for.
+//   `kElements`: the number of neighbours in one float, or in its bits.
 //   `add(sum, factor, vector)`: sum + factor * vector, of which all may be such neighbours.
 //   `round(weights)`: kKeyBlock weights become factors, in their place.
 

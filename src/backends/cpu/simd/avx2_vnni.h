@@ -1,6 +1,6 @@
 // AVX2 with AVX-VNNI (client machines without AVX-512), a level that Highway has no target for.
 // Code that multiplies bytes is compiled once more for AVX2 alone, by files NAME_avx2_vnni.cpp that
-// include this and then NAME.cpp. The difference is dot4() (int8_dot-inl.h). All code of ours is
+// include this and then NAME.cpp. The difference is dot4() (int8_dot-inl.h). All code of Shunt is
 // then in N_AVX2_VNNI, so that nothing has the name of plain AVX2 code. Highway's own is the same
 // code and keeps its names. int8_dispatch.h calls it.
 #pragma once

@@ -298,7 +298,7 @@ HWY_INLINE V8 look_up(const std::uint8_t* table, V8 indices) {
 }
 /// Whether bit i is set, for each byte i of a vector.
 HWY_INLINE hn::Mask<D8> bits_as_mask(std::uint64_t word) {
-  // LoadMaskBits() reads 8 bytes, whatever it needs, in the order of memory.
+  // LoadMaskBits() always reads 8 bytes, in the order of memory.
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   word = __builtin_bswap64(word);
 #endif

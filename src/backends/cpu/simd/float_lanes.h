@@ -20,7 +20,7 @@ void multiply_float_lanes(Level level, DType type, const std::byte* w, std::int6
                           const float* x, std::int64_t x_stride, std::int64_t columns,
                           std::int64_t k, float* y, std::int64_t y_stride);
 /// As pack_rows() of float_many.h, of one or two groups that start group_bytes apart. Rows of a
-/// group that is not given are whatever they were.
+/// group that is not given have unspecified content.
 void pack_lanes(Level level, DType type, const std::byte* w, std::int64_t group_bytes,
                 std::int64_t groups, std::int64_t k, std::byte* panel);
 

@@ -122,8 +122,8 @@ HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t
     for (V& v : sums.v[c]) v = hn::Zero(D());
     sums.mins[c] = hn::Zero(dm);
   }
-  // Each copy of a group's code costs compile time. Long code is there once, and moves swap the
-  // sums. Short code is there once for each turn, and once for a last group and a part of one.
+  // Each copy of a group's code costs compile time. Long code is generated once, and moves swap the
+  // sums. Short code is generated once for each turn, and once for a last group and a part of one.
   constexpr bool kSwaps = Sums::kTurns == 2 && (F::kVectors >= 8 || F::kOneCopy);
   static_assert(!kSwaps || F::kVectors / FewColumn::vectors_of_unit(F::kOrder) % 2 == 0);
   // Counted in elements where a part may follow, else in groups: the code that GCC 12 makes of

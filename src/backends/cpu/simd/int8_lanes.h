@@ -24,7 +24,7 @@ void multiply_lanes(Level level, DType type, const std::byte* w, std::int64_t ro
                     const std::byte* x, std::int64_t columns, std::int64_t k, float* y,
                     std::int64_t y_stride);
 /// As decode_panel(), of one or two groups that start group_bytes apart. Rows of a group that is
-/// not given are whatever they were.
+/// not given have unspecified content.
 void decode_lanes(Level level, DType type, const std::byte* w, std::int64_t group_bytes,
                   std::int64_t groups, std::int64_t k, std::byte* panel);
 

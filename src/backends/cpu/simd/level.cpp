@@ -51,8 +51,8 @@ constexpr LevelRow row(std::string_view name, std::int64_t target, bool (*there)
 /// All targets that the machine can run.
 std::int64_t runnable() {
 #if defined(__aarch64__)
-  // Every such machine has NEON. Highway wants AES besides, which not all have (the Raspberry Pi 4
-  // hasn't), and which nothing here uses.
+  // Every such machine has NEON. Highway requires AES as well. The Raspberry Pi 4 lacks it, and
+  // nothing here uses it.
   return kCompiled;
 #else
   static const std::int64_t targets = hwy::SupportedTargets() & kCompiled;

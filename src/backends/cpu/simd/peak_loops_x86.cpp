@@ -17,7 +17,7 @@ namespace {
 // nothing that changes. So each chain begins with a number of its own, and an operand goes through
 // an empty asm.
 
-/// A copy is looked at: sums whose own address is given away would not stay in registers.
+/// A copy is passed on: sums whose own address escapes would not stay in registers.
 template <class V>
 [[gnu::always_inline]] inline void keep_sums(const V (&sums)[kPeakChains]) {
   V copy[kPeakChains];

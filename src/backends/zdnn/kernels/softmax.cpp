@@ -11,7 +11,7 @@ namespace shunt::zdnn {
 
 namespace {
 
-/// Bytes of its own that the machine may want, at a page.
+/// Bytes of the save area that the machine may need, at a page.
 constexpr std::size_t kSaveArea = 8192;
 
 class Softmax final : public ZdnnKernel {
