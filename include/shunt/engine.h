@@ -53,7 +53,7 @@ struct ModelInfo {
 };
 
 /// The path of the model that comes with Shunt, which writes very short stories and answers simple
-/// questions (models/README.md): a GGUF file in the folder `shunt` beside the library. NotFound,
+/// questions (models/README.md): a GGUF file in the folder `shunt` next to the library. NotFound,
 /// naming the path, if it is not there.
 Result<std::string> default_model();
 

@@ -71,13 +71,13 @@ struct OptionStatus {
   std::string variable;  ///< of the environment: "SHUNT_CPU_LEVEL"
 };
 
-/// A backend that is loaded or stayed off; or a note about a path that the options have.
+/// A backend that is loaded or not available; or a note about a path in the options.
 struct BackendStatus {
   std::string name;  ///< "plugins" for a folder that can't be read
   /// "built in", the path of the plugin, of a library that belongs to no backend, or of a folder.
   std::string origin;
   bool loaded = false;
-  std::string note;  ///< why it stayed off, or the backend's own remark
+  std::string note;  ///< why it is not available, or a note of the backend
   std::vector<OptionStatus> options = {};
 };
 

@@ -114,8 +114,8 @@ Result<DType> dtype_from_name(std::string_view name);
 std::string_view to_string(DType dtype);
 /// Whether turning values of `from` into `to` costs no more than rounding them to `from` did: `to`
 /// is as fine and has as large a range. It is no block format where `from` is none, since small
-/// values beside large ones lose most there. False for whole numbers. (Blocks whose values are
-/// beyond the range of their own scale are not checked: the conversion finds them.)
+/// values in a block with large ones lose most precision. False for whole numbers. (Blocks whose
+/// values are beyond the range of their own scale are not checked: the conversion finds them.)
 bool at_least_as_precise(DType to, DType from);
 /// Whether weights can be stored in the type: F32, F16, BF16, and block types that can be encoded.
 bool is_weight_type(DType dtype);
@@ -132,7 +132,7 @@ std::endian order_in_memory(DType dtype);
 /// Whether data in this byte order, a file's, are as they would be in memory.
 bool is_as_in_memory(DType dtype, std::endian order);
 /// Turns data from this byte order, a file's, into that of memory, or back, in place. Bytes past
-/// the last whole block are left alone.
+/// the last whole block are not changed.
 void convert_byte_order(DType dtype, std::endian order, std::span<std::byte> bytes);
 
 /// A dynamic dimension is a size that is set when a plan runs: tokens of a step, rows of the cache

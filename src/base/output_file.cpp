@@ -85,7 +85,8 @@ bool link_open_file(int file, const std::string& name) {
          0;
 }
 
-/// A file without a name beside `path`, which can get one later; -1 if that is not possible here.
+/// A file without a name in the folder of `path`, which can get one later; -1 if that is not
+/// possible here.
 int open_nameless(const std::string& path) {
   // Not all systems that open such files can name them later. A test with an empty name shows it.
   const Descriptor probe(open_tmpfile(path));

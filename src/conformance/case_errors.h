@@ -27,13 +27,11 @@ constexpr double float_error(DType dtype, double computed) {
 /// 4e-5 is the cost of the blocks where sums are many. Half a step of 1/127 of a block's largest
 /// element, squared and divided by 3, relative to the mean square, is 2.4e-5 for 32 normally
 /// distributed numbers. Of n sums, errors and results are mean squares of few numbers, and their
-/// ratio varies the more the fewer there are. It is 2.6e-3 for a single sum, which may happen to be
-/// small beside its terms, 8e-5 for 64, 4.04e-5 for 6400.
-/// Where weights are BF16, x may be rounded to BF16: `6e-6 * (1 + 64 / n)`. Each element is off by
-/// at most 2^-8 of itself (of the power of two below it), evenly spread. So the mean square is at
-/// most `2^-16 / 3 = 5.1e-6` of that of x, whatever x is. It is 2.4e-6 where x is normally
-/// distributed.
-/// Otherwise kSumError.
+/// ratio varies the more the fewer there are. It is 2.6e-3 for a single sum, which may be small
+/// relative to its terms, 8e-5 for 64, 4.04e-5 for 6400. Where weights are BF16, x may be rounded
+/// to BF16: `6e-6 * (1 + 64 / n)`. Each element is off by at most 2^-8 of itself (of the power of
+/// two below it), evenly spread. So the mean square is at most `2^-16 / 3 = 5.1e-6` of that of x,
+/// whatever x is. It is 2.4e-6 where x is normally distributed. Otherwise kSumError.
 double product_error(DType weights, std::int64_t n);
 
 /// Largest normalised mean square error of normally distributed numbers that are rounded to a type;

@@ -14,7 +14,7 @@ constexpr char kAnchor = 0;  // an address in this library
 
 Result<std::string> default_model() {
   return guarded([]() -> Result<std::string> {
-    // Beside the plugins: relative to the library, wherever it was installed.
+    // In the folder of the plugins: relative to the library, in any installation.
     const std::string folder = folder_of_code(&kAnchor);
     if (folder.empty()) {
       return fail(

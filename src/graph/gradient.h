@@ -1,5 +1,5 @@
-// How the gradient of a loss gets from an op's result to its sources. An op fills in this part,
-// beside op.h, if a loss can be differentiated through it.
+// How the gradient of a loss gets from an op's result to its sources. An op implements this part,
+// in addition to op.h, if a loss can be differentiated through it.
 #pragma once
 
 #include "graph/op.h"

@@ -14,7 +14,7 @@ void read_row(DType dtype, const std::byte* from, std::int64_t stride, std::span
 
 /// The values of a tensor at its actual sizes, as stored at `data`.
 RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& sizes);
-/// Writes values, converted to the tensor's type, to where they belong; other bytes are left alone.
+/// Writes values, converted to the tensor's type, to their places; other bytes are not changed.
 /// Where a type takes weights to be encoded, all values weigh the same.
 void write_tensor(const RefTensor& values, const Tensor& tensor, std::byte* data);
 /// Writes values, contiguous, as bytes of a type.

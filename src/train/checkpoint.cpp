@@ -12,7 +12,7 @@ namespace shunt {
 
 namespace {
 
-// The keys of a checkpoint beside those of a model.
+// The keys of a checkpoint in addition to those of a model.
 constexpr std::string_view kPrefix = "training.";
 constexpr std::string_view kSteps = "training.steps";
 constexpr std::string_view kOptions = "training.options";

@@ -135,7 +135,7 @@ TEST(DefaultModel, IsReportedIfNoModelIsNamed) {
 }
 
 TEST(DefaultModel, MissingFileIsAnErrorThatNamesTheModelFlag) {
-  // The command with a copy of the library, without other files beside it.
+  // The command with a copy of the library, without other files in its folder.
   const TempFolder folder;
   const std::filesystem::path library =
       std::filesystem::path(SHUNT_TEST_COMMAND).parent_path().parent_path() / "lib/libshunt.so.0";

@@ -1,5 +1,5 @@
-// The files beside the repository, ../shared: models, vocabularies, expected values. A checkout may
-// lack them; a test that needs them is then skipped with a message.
+// The files next to the repository, ../shared: models, vocabularies, expected values. A checkout
+// may lack them; a test that needs them is then skipped with a message.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -10,8 +10,8 @@
 
 namespace shunt::test {
 
-/// The twin, opened beside all others that have it open: settings and counts are the same for all.
-/// Settings are as they were before when it goes.
+/// The twin, which others may have open as well: settings and counts are the same for all. Settings
+/// are as they were before when it goes.
 class ZdnnTwin {
  public:
   /// `old`: version 1.0 of the library. If there are no twins in this build, it is not there().

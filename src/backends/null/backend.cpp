@@ -1,5 +1,5 @@
-// The backend's entry point. A real one opens its vendor's library here, asks it for devices, and
-// says in plain words why it stays off if there is none.
+// The backend's entry point. A real one opens its vendor's library here and queries its devices. If
+// there is none, note() returns the reason for users.
 #include "backend_support/one_device_backend.h"
 #include "backends/null/device.h"
 #include "shunt/abi_token.h"

@@ -56,8 +56,8 @@ class ZdnnKernel : public Kernel<Machine> {
   /// Whether it adds a row to its result at no cost: then that is its third source, in the
   /// machine's layout.
   virtual bool adds_row(const NodeView&, const Machine&) const { return false; }
-  /// Tensors in the machine's layout that it needs beside its own, at the dynamic dimensions'
-  /// maximum.
+  /// Tensors in the machine's layout that it needs in addition to its own, at the dynamic
+  /// dimensions' maximum.
   virtual std::vector<Dims> temporaries(const KernelUse&) const { return {}; }
   /// Bytes of plain memory that it needs while it runs, at the dynamic dimensions' maximum.
   virtual std::size_t staging(const KernelUse&) const { return 0; }

@@ -125,7 +125,7 @@ Status ZdnnBinding::fill_mask(std::size_t index, const HostTensor& from) {
   for (std::int64_t i = 0; i < count_rows(sizes); ++i) {
     float* const row = staging() + i * sizes[0];
     const double largest = level(row, sizes[0], [&](std::int64_t e) { return double{row[e]}; });
-    // Scores are nothing beside that; or there may be some that are nearly as high as this is low.
+    // Scores are negligible relative to that; or some may be nearly as high as this is low.
     const bool beyond = std::isfinite(largest) && std::fabs(largest) > kLargest;
     const auto is_near = [](float value) { return value < -kLargest && value > -4 * kLargest; };
     if (beyond || (!saturates() && std::any_of(row, row + sizes[0], is_near))) {

@@ -41,8 +41,8 @@ Result<Value> gelu_quick_back(GraphBuilder& g, Operand dy, Operand x) {
   return sigmoid_unit_back(g, dy, v, v);
 }
 
-/// Phi(x) + x * phi(x), the normal distribution and its density. Phi(x) = gelu_erf(x) / x, taken a
-/// little beside x where that is 0: Phi is as good as a constant there.
+/// Phi(x) + x * phi(x), the normal distribution and its density. Phi(x) = gelu_erf(x) / x, taken
+/// slightly next to x where that is 0: Phi is as good as a constant there.
 Result<Value> gelu_erf_back(GraphBuilder& g, Operand dy, Operand x) {
   constexpr float kNear = 1e-10F;
   const Result<Value> far = is_above(g, abs(g, x), kNear);

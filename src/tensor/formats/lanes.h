@@ -27,8 +27,8 @@ inline Lanes clamp_lanes(Lanes lanes, float low, float high) {
   lanes = lanes < low ? all_lanes(low) : lanes;
   return lanes > high ? all_lanes(high) : lanes;
 }
-/// To the nearest integer, even if between two; for magnitudes below 2^22. A float has no room for
-/// a fraction beside the constant.
+/// To the nearest integer, even if between two; for magnitudes below 2^22. A float has no bits for
+/// a fraction in addition to the constant.
 inline Lanes round_lanes(Lanes lanes) {
   constexpr float kNoFraction = 0x1.8p23f;
   return (lanes + kNoFraction) - kNoFraction;

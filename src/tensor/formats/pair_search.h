@@ -32,7 +32,7 @@ struct LineSums {
 };
 
 /// A part's values, counted from the smallest one so that sums don't lose numbers that are small
-/// beside it.
+/// relative to it.
 template <int Top, int N, bool AnySign = false>
 class LinePart {
  public:

@@ -162,7 +162,7 @@ TEST_P(CpuInt8Lanes, ProductDoesNotDependOnOtherColumns) {
   }
 }
 
-/// Nothing is written beside the rows and columns that there are.
+/// Nothing is written outside of the existing rows and columns.
 TEST_P(CpuInt8Lanes, WriteOnlyTheResult) {
   constexpr float kUntouched = 77;
   for (const DTypeTrait* type : types()) {

@@ -109,7 +109,7 @@ TEST(BackendOptions, UnknownBackendIsAnErrorThatListsBackendsWithOptions) {
   EXPECT_THAT(error, AllOf(HasSubstr("tuneable.speed: there is no backend \"tuneable\"; backends "
                                      "with options: "),
                            HasSubstr("tunable (speed, depth_2)"), testing::Not(HasSubstr("good"))));
-  // One that stayed off, as it is of another build: its options are unknown.
+  // One that is not available, as it is of another build: its options are unknown.
   EXPECT_THAT(error_of(with_plugins({{"stale", {{"speed", "fast"}}}})),
               HasSubstr("tunable (speed, depth_2)"));
   EXPECT_THAT(error_of(with_plugins({{"*", {{"sped", "fast"}}}})),

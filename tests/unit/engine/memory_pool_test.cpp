@@ -406,7 +406,7 @@ class FitOfLimits : public FitInPool {
     request.steps = session_steps(*complete(small().session, state->info));
     request.limits = std::move(limits);
     request.loaded = loaded;
-    request.may_overlap = false;  // so that a device takes the same beside any others
+    request.may_overlap = false;  // so that a device takes the same together with any others
     auto made = fit_model(*state, request);
     if (!made) throw std::runtime_error(made.error().message());
     return std::move(*made);

@@ -23,7 +23,7 @@ struct Case {
   const char* name;
   Bytes bytes;
   ErrorCode code;
-  std::vector<std::string> parts;  ///< of the message, beside the file's name
+  std::vector<std::string> parts;  ///< of the message, in addition to the file's name
 };
 
 void PrintTo(const Case& c, std::ostream* out) {

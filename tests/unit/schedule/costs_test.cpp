@@ -254,8 +254,8 @@ TEST(FitCosts, RecoversTheCostsThatGeneratedTheSamples) {
   EXPECT_GE(odd.seconds_per_operation, 0);
 }
 
-/// A kernel that takes 1e-10 s to unpack a byte and 1e-11 s for an operation, beside 5e-11 s to
-/// read a byte.
+/// A kernel that takes 1e-10 s to unpack a byte and 1e-11 s for an operation, in addition to 5e-11
+/// s to read a byte.
 TEST(FitCosts, TwoColumnCountsSeparateUnpackingFromArithmetic) {
   const auto sample = [](double columns) {
     const double bytes = 1e6 + columns * 8e3;

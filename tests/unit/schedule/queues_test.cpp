@@ -1,5 +1,4 @@
-// Devices with a queue for copies beside that for computing: which work overlaps, and that nothing
-// else changes.
+// Devices with a transfer queue: which work overlaps, and that nothing else changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

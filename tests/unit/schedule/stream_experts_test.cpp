@@ -136,9 +136,9 @@ struct Two {
   Device* devices[2] = {&device, &host};
 };
 
-/// Bytes that a step sends to the device beside the experts: from the first to the last element
-/// that it uses, as gaps are small. Where a tensor that is used up to its end is merged with the
-/// next one, also the padding between the two.
+/// Bytes that a step sends to the device in addition to the experts: from the first to the last
+/// element that it uses, as gaps are small. Where a tensor that is used up to its end is merged
+/// with the next one, also the padding between the two.
 std::size_t other_bytes(const Mixture& mixture, Plan& plan, std::int64_t count) {
   constexpr std::size_t kAlignment = 64;
   std::size_t bytes = 0;

@@ -16,7 +16,7 @@ struct Way {
   bool events = true;           ///< else the host waits
   bool asynchronous = true;     ///< in a world
   bool late = false;            ///< queues go on after a failed task
-  bool transfer_queue = false;  ///< for copies, beside that for computing
+  bool transfer_queue = false;  ///< for copies, in addition to that for computing
 
   friend void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 };

@@ -11,7 +11,7 @@ namespace shunt::text::testing {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Ids stand beside the tokens. `_` in a comment is U+2581.
+/// Ids are in the comments behind the tokens. `_` in a comment is U+2581.
 inline Vocabulary spm_vocabulary() {
   Vocabulary v;
   v.model = "llama";

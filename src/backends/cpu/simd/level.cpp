@@ -20,7 +20,7 @@ bool has_avx_vnni() {
 #endif
 }
 
-/// This level adds tiles, beside the products of BF16 that are used for few columns.
+/// This level adds tiles, and the products of BF16 that are used for few columns.
 bool has_amx_bf16() {
 #if defined(__x86_64__)
   return has_amx() && __builtin_cpu_supports("avx512bf16");

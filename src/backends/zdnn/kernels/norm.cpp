@@ -96,8 +96,8 @@ class RmsNorm final : public RowNorm {
 class Norm final : public RowNorm {
  public:
   const Op& op() const override { return norm_op(); }
-  /// Where the mean of plain numbers is large beside the remainder, rounding them first would cost
-  /// the remainder.
+  /// Where the mean of plain numbers is large relative to the remainder, rounding them first would
+  /// lose the remainder.
   SourceForm form(const NodeView&, const Machine&, std::size_t source,
                   const SourcePlaces& places) const override {
     return places[source] == SourcePlace::kInLayout ? SourceForm::kSticks : SourceForm::kCentred;
@@ -109,7 +109,8 @@ class Norm final : public RowNorm {
       (void)scale_to_one(l, x, eps, *l.result);
       return;
     }
-    // Twice: where the mean is large beside the remainder, its rounding is not small beside that.
+    // Twice: where the mean is large relative to the remainder, its rounding is not small relative
+    // to that.
     (void)(centre(l, x, *l.result) && centre(l, *l.result, l.temporary(1, x.dims())) &&
            scale_to_one(l, l.temporaries[1], eps, *l.result));
   }
