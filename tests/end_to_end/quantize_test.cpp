@@ -537,7 +537,7 @@ TEST_F(Imatrix, OfAnotherModelIsRejectedOrReported) {
   ASSERT_TRUE(write_importance(matrix(), importance));
   result = quantize({"Q4_K_M", "--imatrix", matrix()}, model_.path());
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("nothing about 35 of 36 tensors, such as "));
+  EXPECT_THAT(result.err, HasSubstr("no data for 35 of 36 tensors, such as "));
   result = quantize({"IQ2_S", "--imatrix", matrix()}, model_.path());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("lacks blk.0.attn_k.weight and 33 more tensors"));

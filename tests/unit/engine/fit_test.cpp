@@ -264,7 +264,7 @@ TEST(Fit, PinnedLayersStayOrFailWithTheBytes) {
       EXPECT_EQ(model.error().code(), ErrorCode::kOutOfMemory);
       EXPECT_THAT(model.error().message(), HasSubstr("test0 needs "));
       EXPECT_THAT(model.error().message(), HasSubstr("(100000 bytes)"));
-      EXPECT_THAT(model.error().message(), HasSubstr("can't leave test0 (the pin"));
+      EXPECT_THAT(model.error().message(), HasSubstr("can't leave test0 (set by the pin"));
       EXPECT_THAT(model.error().message(), HasSubstr("blk\\.5\\..*"));
       EXPECT_EQ(device.allocated() + host.allocated(), 0U);
       continue;
@@ -290,7 +290,7 @@ TEST(Fit, PinnedOpWithoutRoomNamesThePinAndTheBytes) {
   ASSERT_FALSE(model);
   EXPECT_EQ(model.error().code(), ErrorCode::kOutOfMemory);
   EXPECT_THAT(model.error().message(),
-              HasSubstr("blk.0.attn_q (matmul) can't leave test0 (the pin"));
+              HasSubstr("blk.0.attn_q (matmul) can't leave test0 (set by the pin"));
   EXPECT_THAT(model.error().message(), HasSubstr("(20000 bytes)"));
   EXPECT_EQ(device.allocated() + host.allocated(), 0U);
 }

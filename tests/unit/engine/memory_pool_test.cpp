@@ -288,7 +288,7 @@ TEST_F(FitInPool, PinsWithoutRoomFailWithTheBytesOfBoth) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
   const std::string text = refused.error().message();
-  EXPECT_THAT(text, HasSubstr("can't leave test0 (the pin"));
+  EXPECT_THAT(text, HasSubstr("can't leave test0 (set by the pin"));
   EXPECT_THAT(text, HasSubstr(") with cpu0 ("));
   EXPECT_THAT(text, HasSubstr(fmt::format("unified memory, needs {} ({} bytes), but has {} ({} "
                                           "bytes)",

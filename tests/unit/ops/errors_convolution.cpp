@@ -272,7 +272,7 @@ std::vector<BadCall> transposed_calls() {
       {"col2im_1d", columns({6, 5}, {.kernel = 0}), {"the kernel is 0"}},
       {"col2im_1d", columns({6, 0}, {.kernel = 3}), {"the number of positions is 0"}},
       {"col2im_1d", columns({6, 5, 1, 2}, {.kernel = 3}), {"more than 3 dimensions"}},
-      {"col2im_1d", columns({6, 5}, {.kernel = 3, .pad = 4}), {"a pad of 4 leaves none"}},
+      {"col2im_1d", columns({6, 5}, {.kernel = 3, .pad = 4}), {"a pad of 4 removes all of them"}},
       {"col2im_1d", columns({32, 5}, {.kernel = 2}, kQ8_0), {"x is Q8_0 [32, 5]"}},
       {"col2im_1d",
        [](GraphBuilder& g) {

@@ -65,7 +65,8 @@ TEST(EncodeRow, RejectsWrongSizesAndTypesWithTheFacts) {
        {Refusal{DType::kQ4_0, 48, 0, 27, kInvalid, {"48", "Q4_0", "32"}},
         Refusal{DType::kQ4_0, 64, 0, 35, kInvalid, {"64", "Q4_0", "36 bytes", "35"}},
         Refusal{DType::kF16, 3, 0, 8, kInvalid, {"F16", "6 bytes", "8"}},
-        Refusal{DType::kQ4_K, 512, 256, 288, kInvalid, {"512", "256", "important"}},
+        Refusal{
+            DType::kQ4_K, 512, 256, 288, kInvalid, {"512", "256", "numbers of their importance"}},
         Refusal{DType::kQ8_1, 32, 0, 36, kUnsupported, {"Q8_1", "storage"}},
         Refusal{DType::kQ8_K, 256, 256, 292, kUnsupported, {"Q8_K", "storage"}},
         Refusal{DType::kIQ1_S, 256, 0, 50, kUnsupported, {"IQ1_S", "importance matrix"}},
