@@ -42,7 +42,7 @@ struct QuantizeOptions {
 struct QuantizedTensor {
   const gguf::TensorInfo* from = nullptr;
   Tensor to;
-  /// Null if all columns count alike.
+  /// Null if all columns have equal importance.
   const ColumnSums* importance = nullptr;
 
   bool is_copied() const { return to.dtype == from->tensor.dtype; }
