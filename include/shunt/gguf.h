@@ -202,8 +202,8 @@ class Writer {
 };
 
 /// `text` in single quotes. Bytes that are not printable UTF-8 (control and direction characters,
-/// broken sequences), quotes and backslashes are written as \\xNN. Only the first `max_bytes` of the
-/// text are used, and "..." stands for the rest.
+/// broken sequences), quotes and backslashes are written as \\xNN. Only the first `max_bytes` of
+/// the text are used, and "..." stands for the rest.
 std::string printable(std::string_view text, std::size_t max_bytes = 100);
 
 /// The paths of all parts of the split model that `path` ("PREFIX-00002-of-00003.gguf") is a part

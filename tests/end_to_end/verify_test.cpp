@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "shunt/engine.h"
+#include "shunt/verify_model.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/stories.h"

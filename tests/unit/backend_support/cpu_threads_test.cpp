@@ -88,7 +88,7 @@ TEST(SharedPool, InvalidThreadCountIsAnError) {
     const auto threads = share_cpu_threads(options);
     ASSERT_FALSE(threads);
     EXPECT_EQ(threads.error().code(), ErrorCode::kInvalidArgument);
-    EXPECT_THAT(threads.error().message(), HasSubstr("it may be 1 to 1024"));
+    EXPECT_THAT(threads.error().message(), HasSubstr("expected 1 to 1024"));
   }
 }
 

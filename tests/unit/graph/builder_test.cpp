@@ -87,17 +87,17 @@ TEST(GraphBuilder, RejectsAGraphWithoutOutputs) {
 
 TEST(GraphBuilder, RejectsParametersOfAnotherType) {
   GraphBuilder g;
-  const auto x = g.input("x", *make_tensor(DType::kF32, {4, 2}));
+  const auto x = g.input("x", f32({4, 2}));
   ASSERT_TRUE(x);
   const NodeId sources[] = {x->id};
   struct Other {};
-  const auto y = g.apply(*find_op("softmax"), Params::of(Other()), sources);
+  const auto y = g.apply(softmax_op(), Params::of(Other()), sources);
   ASSERT_FALSE(y);
   EXPECT_EQ(y.error().code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(y.error().message(),
               AllOf(HasSubstr("softmax"), HasSubstr("F32 [4, 2]"),
                     HasSubstr("parameters are of another type"), HasSubstr("scale=1")));
-  EXPECT_FALSE(g.apply(*find_op("softmax"), Params(), sources)) << "parameters are missing";
+  EXPECT_FALSE(g.apply(softmax_op(), Params(), sources)) << "parameters are missing";
 }
 
 TEST(GraphBuilder, RejectsAMissingRequiredOperand) {

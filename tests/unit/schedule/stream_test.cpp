@@ -211,7 +211,7 @@ void expect_no_room(const Chain& chain, const Placement& placement) {
     ASSERT_EQ(decision.rejected.size(), 1U);
     EXPECT_EQ(decision.rejected[0].refusal, Refusal::kMemory);
     EXPECT_THAT(decision.rejected[0].reason,
-                AllOf(HasSubstr("16384 bytes of weights"), HasSubstr("at most 16383 may be")));
+                AllOf(HasSubstr("16384 bytes of weights"), HasSubstr("the limit is 16383 bytes")));
   }
 }
 

@@ -1,5 +1,6 @@
 // Vocabularies learned from text: which pairs merge, in which order, and that nothing gets lost.
 #include "text/bpe_train.h"
+#include "shunt/train_tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
