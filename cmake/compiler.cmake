@@ -1,5 +1,7 @@
 # Flags that every target of the project shares.
 set(SHUNT_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined")
+option(SHUNT_COVERAGE "Count how often each line of src/ runs, for gcov (src/CMakeLists.txt adds the compile options)" OFF)
+mark_as_advanced(SHUNT_COVERAGE)
 
 # Warnings are errors with the compilers that `./dev ci` builds with. New warnings of other compilers must not stop a user's build.
 set(known_compiler OFF)
@@ -15,6 +17,8 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 # Sanitizer builds: optimised enough to run every test, with line numbers in reports.
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
+# Coverage builds: at -O0 vector kernels would store each vector between two operations.
+set(CMAKE_CXX_FLAGS_COVERAGE "-O1 -DNDEBUG")
 # Builds that run under an emulator: more optimisation costs more compile time than it saves in test time.
 set(CMAKE_CXX_FLAGS_FOREIGN "-O1 -DNDEBUG")
 
@@ -50,6 +54,10 @@ if(SHUNT_SANITIZE)
     # Sanitizers cause false positives of this warning, as GCC's manual says.
     target_compile_options(shunt_flags INTERFACE -Wno-maybe-uninitialized)
   endif()
+endif()
+if(SHUNT_COVERAGE)
+  # Tests and twins link the library for counting, too, but they are not instrumented.
+  target_link_options(shunt_flags INTERFACE --coverage)
 endif()
 
 option(SHUNT_OPTIMIZE_TESTS "Optimize test code and the command; OFF compiles them with -O0, which takes GCC half the time" ON)
