@@ -53,6 +53,22 @@ finish() {
   total_cpu=$cpu
 }
 
+# commit_under_test: the hash of the commit that is checked out, and "dirty" after it if a tracked file was changed. Nothing outside a
+# repository.
+commit_under_test() {
+  local git=(git -c safe.directory="${root:-.}") changes=""
+  "${git[@]}" rev-parse HEAD >/dev/null 2>&1 || return 0
+  [[ ! $("${git[@]}" status --porcelain --untracked-files=no -- . ":!bench/history.*") ]] || changes=" dirty"
+  echo "$("${git[@]}" rev-parse HEAD)$changes"
+}
+
+# write_times FILE COMMIT: the table of all steps for `./dev record`, one "WALL CPU NAME" a line, below the commit.
+write_times() {
+  local i
+  echo "commit $2"
+  for i in "${!step_names[@]}"; do echo "${step_seconds[i]} ${step_cpu[i]} ${step_names[i]}"; done
+} >"$1"
+
 # check_budget CPU_SECONDS BUDGET [ENFORCE]: compares the CPU time of all steps with a budget in minutes on two cores, twice as many CPU
 # minutes. Above it there is a warning; above 1.3 times the budget it fails, if ENFORCE is not empty.
 check_budget() {
@@ -296,7 +312,9 @@ ci() {
     esac
   done
 
-  rm -f "$failed_list"
+  local times=${root:-.}/build/ci-times commit
+  commit=$(commit_under_test)
+  rm -f "$failed_list" "$times"
   step "packages" need run test browser bench format clang cache python
   step "format" check_format
   step "edges" tools/check-edges .
@@ -336,6 +354,7 @@ ci() {
     # What takes long and is worth it now and then goes here, a step a line.
   fi
   finish
+  [[ ! $commit ]] || write_times "$times" "$commit"
   # --full runs more steps than the budget covers.
   [[ $full ]] || check_budget "$total_cpu" "$(<.ci/budget)" "$enforce"
   echo "shunt: ci passed"
