@@ -325,6 +325,7 @@ ci() {
   step "prose: every rule is noticed" tools/check-prose-test
   step "commits: every rule is noticed" tools/check-commits-test
   step "ci: its functions" tools/ci-test
+  step "record: malformed lines are refused" tools/record-test
   step "exports: every rule is noticed" tools/exports-test
   step "lint" lint_step
   step "corpus" tools/corpus/corpus-test
