@@ -57,9 +57,9 @@ struct SpeedResult {
   SpeedTest test;
   std::vector<SpeedRun> runs;
   std::optional<Peak> bound = {};  ///< the limit
-  /// Of a run, by the model's costs (LoadOptions::costs). Nothing where the session's own placement
-  /// can't be predicted. That is so without costs of ops, for a model that is split by rows, where
-  /// weights are streamed, or where the session has less memory than planned.
+  /// Of a run, by the model's costs (PlacementPolicy::costs). Nothing where the session's own
+  /// placement can't be predicted. That is so without costs of ops, for a model that is split by
+  /// rows, where weights are streamed, or where the session has less memory than planned.
   std::optional<double> predicted_seconds = {};
 };
 

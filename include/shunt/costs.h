@@ -1,7 +1,7 @@
 /// \file
 /// Costs of devices: predicted seconds of a node and of a transfer, measured (`shunt bench costs`,
 /// calibrate()) or, until then, estimated by the kind of device. Include it to give
-/// PlaceOptions::costs or LoadOptions::costs a model.
+/// PlaceOptions::costs or PlacementPolicy::costs a model.
 ///
 /// \code
 /// SHUNT_ASSIGN(const Measured measured, measure_costs(registry->devices()));

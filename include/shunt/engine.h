@@ -31,6 +31,7 @@
 #include "shunt/error.h"
 #include "shunt/explain.h"
 #include "shunt/ledger.h"
+#include "shunt/placement_policy.h"
 #include "shunt/plan.h"
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
@@ -129,26 +130,12 @@ struct LoadOptions {
   std::vector<std::string> devices = {};  ///< by name; empty: all
   /// Called repeatedly while weights are loaded, with the bytes done and the total; may be empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
-  std::vector<Pin> pins = {};  ///< the user's choice of devices for nodes
-  /// Predicts the times of steps; null: estimates from DeviceInfo.
-  std::shared_ptr<const CostModel> costs = {};
-  bool rules_only = false;  ///< only rules place nodes, not costs
-  /// Minimum number of result rows for which weights in host memory are streamed to a device whose
-  /// wants() accepts the op; 0: never.
-  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
-  /// Checked for the steps of a session as they will run, with the memory of each device, before
-  /// anything is allocated. Its `say` is called while loading only, also for each refusal of
-  /// memory. Sessions are checked with their own options and use on_device_error.say.
-  FallbackPolicy fallback = {};
-  std::optional<PlacementFile> placement = {};  ///< followed exactly, instead of pins and rules
+  PlacementPolicy placement = {};  ///< pins, placement file, costs, streaming, fallback
   /// Options of later sessions: the loader leaves room for one of them.
   SessionOptions session = {};
   /// Bytes of each device but the CPU that stay reserved. If not given, 5% of the free bytes, at
   /// least 64 MiB, at most a quarter.
   std::optional<std::uint64_t> memory_margin = {};
-  /// Whether a weight whose type a device lacks may come to it in another type. Its error is
-  /// reported to fallback.say, and is among the model's notes.
-  Transcode transcode = Transcode::kPrecise;
   /// The memory of the CPU's weights. If there is no memory for copies, kAuto gives a note, and
   /// kCopied is OutOfMemory.
   WeightMode weights = WeightMode::kAuto;
@@ -165,7 +152,7 @@ class CurrentState;
 /// may be left out (LoadOptions::on_device_error). The registry must outlive it.
 class Model {
  public:
-  /// NotFound, Io, BadFile, Unsupported (also if options.fallback denies the placement),
+  /// NotFound, Io, BadFile, Unsupported (also if its fallback policy denies the placement),
   /// OutOfMemory or Device, naming file and place; Error::device() is the device that failed, if
   /// one did.
   static Result<std::shared_ptr<const Model>> load(const std::string& path,
@@ -232,8 +219,8 @@ struct SequenceTokens {
 /// next call.
 class Session {
  public:
-  /// Invalid for invalid options; OutOfMemory; Device; Unsupported if LoadOptions::fallback denies
-  /// the placement.
+  /// Invalid for invalid options; OutOfMemory; Device; Unsupported if PlacementPolicy::fallback
+  /// denies the placement.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   ~Session();
@@ -241,7 +228,7 @@ class Session {
   /// Appends tokens and computes them. The logits of the last one, valid until the next call;
   /// `info().vocabulary` of them. Invalid if a token is not of the vocabulary or the context has no
   /// room for all. Cancelled if `cancel` becomes true. Unsupported if this needs a plan whose
-  /// placement LoadOptions::fallback denies. Otherwise the error of a device.
+  /// placement PlacementPolicy::fallback denies. Otherwise the error of a device.
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
   /// The same for several sequences at once, none of them twice: the logits of each one's last

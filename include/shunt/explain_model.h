@@ -22,7 +22,8 @@
 namespace shunt {
 
 struct PlaceStepOptions {
-  /// As for Model::load(). Its callbacks are not called, and LoadOptions::fallback is not asked.
+  /// As for Model::load(). Its callbacks are not called, and PlacementPolicy::fallback is not
+  /// asked.
   LoadOptions load = {};
   /// Tokens of the step, at most the context; none: LoadOptions::session.batch.
   std::optional<std::int64_t> tokens = {};

@@ -4,7 +4,7 @@
 /// \code
 /// LoadOptions load;
 /// SHUNT_ASSIGN(const ModelCosts costs, model_costs("model.gguf", registry, load,
-/// "/var/cache/app")); load.costs = costs.costs;
+/// "/var/cache/app")); load.placement.costs = costs.costs;
 /// \endcode
 #pragma once
 
@@ -26,7 +26,7 @@ enum class PredictTimes : std::uint8_t {
 };
 
 struct ModelCosts {
-  std::shared_ptr<const CostModel> costs;  ///< for LoadOptions::costs; null: none are needed
+  std::shared_ptr<const CostModel> costs;  ///< for PlacementPolicy::costs; null: none are needed
   std::vector<std::string> notes;          ///< costs that could not be measured, read or kept
 };
 

@@ -20,7 +20,7 @@ Result<Engine> Engine::open(const std::string& path, const LoadOptions& options)
     SHUNT_ASSIGN(auto created, Registry::create(from_environment));
     const std::shared_ptr<const Registry> registry = std::move(created);
     SHUNT_ASSIGN(auto devices,
-                 select_with_cpu(*registry, options.devices, devices_of(options.pins)));
+                 select_with_cpu(*registry, options.devices, devices_of(options.placement.pins)));
     return open(path, Runtime(registry, std::move(devices)), options);
   });
 }

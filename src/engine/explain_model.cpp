@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "engine/copied_weights.h"
-#include "engine/fitted_step.h"
+#include "engine/load/copied_weights.h"
+#include "engine/load/fitted_step.h"
+#include "engine/load/split_weights.h"
 #include "engine/model_costs.h"
-#include "engine/session_steps.h"
-#include "engine/split_weights.h"
+#include "engine/session/session_steps.h"
 #include "schedule/memory/homes.h"
 #include "schedule/place/pins.h"
 #include "schedule/plan/segments.h"
@@ -33,15 +33,11 @@ std::vector<const BufferType*> leaf_memory(const ModelState& model, const Fitted
 /// A model without weights that has the options of loading.
 Result<std::unique_ptr<ModelState>> open_model(const std::string& path, const Registry& registry,
                                                const LoadOptions& load) {
-  SHUNT_ASSIGN(const auto devices, select_with_cpu(registry, load.devices, devices_of(load.pins)));
+  SHUNT_ASSIGN(const auto devices,
+               select_with_cpu(registry, load.devices, devices_of(load.placement.pins)));
   SHUNT_ASSIGN(auto model, open_without_weights(path, devices));
-  model->placement = load.placement;
-  model->pins = load.pins;
-  model->transcode = load.transcode;
+  model->placement = with_costs(load.placement);
   model->weight_mode = load.weights;
-  if (load.costs) model->costs = load.costs;
-  model->rules_only = load.rules_only;
-  model->stream_rows = load.stream_rows;
   return model;
 }
 
@@ -59,10 +55,10 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
         request.steps = session_steps(session);
         SHUNT_TRY(split_weights(*model, load.split, load.devices));
         SHUNT_TRY(choose_weight_memory(*model, request.steps));
-        if (!load.costs && may_calibrate(registry)) {
+        if (!load.placement.costs && may_calibrate(registry)) {
           SHUNT_ASSIGN(ModelCosts costs,
                        calibrated_costs(*model, request.steps, registry, options.cache_folder));
-          model->costs = std::move(costs.costs);
+          model->placement.costs = std::move(costs.costs);
           placed.cost_notes = std::move(costs.notes);
         }
         request.limits = device_limits(model->devices, load.memory_margin);
@@ -81,10 +77,10 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
         placed.placement = std::move(fitted.placement);
         placed.notes = std::move(fit->notes);
         std::ranges::move(model->dropped_forms, std::back_inserter(placed.notes));
-        placed.measured = !model->costs->ops().empty();
+        placed.measured = !model->placement.costs->ops().empty();
         for (const Device* device : model->devices) {
-          placed.times.push_back(
-              fmt::format("{}: {}", device->name(), model->costs->origin(device->info())));
+          placed.times.push_back(fmt::format("{}: {}", device->name(),
+                                             model->placement.costs->origin(device->info())));
         }
         return placed;
       },

@@ -1,14 +1,14 @@
 #include <algorithm>
-#include <tuple>
 
 #include "base/guarded.h"
 #include "base/to_size.h"
-#include "engine/copied_weights.h"
+#include "engine/load/copied_weights.h"
+#include "engine/load/loader.h"
+#include "engine/load/recover.h"
+#include "engine/load/split_weights.h"
+#include "engine/load/weights_in_memory.h"
 #include "engine/model_state.h"
-#include "engine/recover.h"
-#include "engine/session_steps.h"
-#include "engine/split_weights.h"
-#include "engine/weights_in_memory.h"
+#include "engine/session/session_steps.h"
 #include "schedule/place/pins.h"
 #include "shunt/message.h"
 #include "shunt/select_devices.h"
@@ -16,11 +16,16 @@
 
 namespace shunt {
 
+PlacementPolicy with_costs(PlacementPolicy policy) {
+  if (!policy.costs) policy.costs = std::make_shared<const CostModel>();
+  return policy;
+}
+
 std::vector<LeafMemory> ModelState::memory_of(const StepGraph& step) const {
   std::vector<LeafMemory> memory;
   for (const WeightLeaf& weight : step.weights) {
-    const auto found = weights.find(weight.info);
-    if (found != weights.end()) memory.push_back({weight.leaf, found->second});
+    const WeightRecord& record = weights.at(weight.info);
+    if (record.is_loaded()) memory.push_back({weight.leaf, record.address});
   }
   return memory;
 }
@@ -32,19 +37,6 @@ std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Tran
     if (found != types.end()) leaves.push_back({weight.leaf, found->second.to});
   }
   return leaves;
-}
-
-std::vector<TranscodedWeight> ModelState::all_transcoded() const {
-  Transcoded both = transcoded;
-  both.insert(lossy.begin(), lossy.end());
-  std::vector<std::pair<const gguf::TensorInfo*, TranscodedWeight>> sorted(both.begin(),
-                                                                           both.end());
-  std::ranges::sort(sorted, {}, [](const auto& each) {
-    return std::tuple(each.first->part, each.first->offset, each.second.name);
-  });
-  std::vector<TranscodedWeight> all;
-  for (auto& each : sorted) all.push_back(std::move(each.second));
-  return all;
 }
 
 Result<std::shared_ptr<const StepGraph>> ModelState::build(const StepShape& shape,
@@ -64,15 +56,18 @@ Result<Placement> ModelState::place_step(const std::shared_ptr<const StepGraph>&
                                          std::span<const std::uint64_t> stream_bytes,
                                          std::span<const PartHome> parts) const {
   const Graph& graph = step->graph;
-  if (placement) return place_by_file(*placement, graph, among, memory, costs.get(), transcode);
+  const PlacementPolicy& policy = this->placement;
+  if (policy.file) {
+    return place_by_file(*policy.file, graph, among, memory, policy.costs.get(), policy.transcode);
+  }
   PlaceOptions options;
   options.memory = memory;
-  options.pins = pins;
-  options.costs = costs.get();
-  options.transcode = transcode;
-  options.rules_only = rules_only;
+  options.pins = policy.pins;
+  options.costs = policy.costs.get();
+  options.transcode = policy.transcode;
+  options.rules_only = policy.rules_only;
+  options.stream_rows = policy.stream_rows;
   options.searches = searches.get();
-  options.stream_rows = stream_rows;
   options.stream_bytes = stream_bytes;
   options.parts = parts;
   PlacementKey key;
@@ -83,11 +78,7 @@ Result<Placement> ModelState::place_step(const std::shared_ptr<const StepGraph>&
   }
   key.stream_bytes.assign(stream_bytes.begin(), stream_bytes.end());
   for (const PartHome& part : parts) key.parts.emplace_back(part.leaf, part.device);
-  key.pins = pins;
-  key.costs = costs;
-  key.transcode = transcode;
-  key.rules_only = rules_only;
-  key.stream_rows = stream_rows;
+  key.policy = policy;
   return steps->placement(std::move(key), [&] { return place(graph, among, options); });
 }
 
@@ -98,30 +89,28 @@ Result<Placement> ModelState::place_freely(const std::shared_ptr<const StepGraph
 }
 
 Address ModelState::mapped_address(const gguf::TensorInfo& tensor) const {
-  if (mapped_parts.empty() || !is_as_in_memory(tensor.tensor.dtype, tensor.order) ||
+  if (weights.mapped_parts.empty() || !is_as_in_memory(tensor.tensor.dtype, tensor.order) ||
       !is_contiguous(tensor.tensor)) {
     return {};
   }
   const std::byte* start = file.part_bytes(tensor.part).data();
-  return {mapped_parts[tensor.part].get(), to_size(file.data(tensor).data() - start)};
+  return {weights.mapped_parts[tensor.part].get(), to_size(file.data(tensor).data() - start)};
 }
 
 BufferType* ModelState::memory_to_fill(const gguf::TensorInfo& tensor, DeviceIndex device) const {
   Device& to = *devices[device];
-  const bool is_cpu = devices.is_cpu(device);
-  const auto found = copied.find(&tensor);
-  if (is_cpu && found != copied.end() && !homes.contains(&tensor)) return found->second;
-  if (const auto wishes = in_layouts.find(&to); !is_cpu && wishes != in_layouts.end()) {
-    const auto wish = wishes->second.find(&tensor);
-    if (wish != wishes->second.end()) return wish->second;
+  const WeightRecord& record = weights.at(&tensor);
+  if (devices.is_cpu(device)) {
+    if (record.copy != nullptr && !record.is_loaded()) return record.copy;
+  } else if (const auto wish = record.layouts.find(&to); wish != record.layouts.end()) {
+    return wish->second;
   }
   return is_used_in_place(tensor, to) ? nullptr : &to.memory();
 }
 
 const BufferType& ModelState::memory_type(const gguf::TensorInfo& tensor,
                                           DeviceIndex device) const {
-  const auto home = homes.find(&tensor);
-  if (home != homes.end() && home->second == device) return weights.at(&tensor).buffer->type();
+  if (weights.is_on(&tensor, device)) return weights.at(&tensor).address.buffer->type();
   if (const BufferType* type = memory_to_fill(tensor, device)) return *type;
   return devices[device]->memory();
 }
@@ -153,15 +142,15 @@ std::vector<std::string> Model::notes() const {
   return state()->notes;
 }
 std::vector<TranscodedWeight> Model::transcoded() const {
-  return state()->all_transcoded();
+  return state()->weights.all_transcoded();
 }
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
                                                  const LoadOptions& options) {
   return guarded(
       [&]() -> Result<std::shared_ptr<const Model>> {
-        SHUNT_ASSIGN(const auto devices,
-                     select_with_cpu(registry, options.devices, devices_of(options.pins)));
+        SHUNT_ASSIGN(const auto devices, select_with_cpu(registry, options.devices,
+                                                         devices_of(options.placement.pins)));
         return load(path, devices, options);
       },
       path);
@@ -187,31 +176,25 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
                       "{}: the tokenizer has {} tokens, but there are embeddings for {}", path,
                       tokenizer->size(), shape.vocabulary);
         }
-        auto state = std::make_unique<ModelState>(file);
-        state->devices = all;
-        state->placement = options.placement;
-        state->pins = options.pins;
-        state->transcode = options.transcode;
-        state->weight_mode = options.weights;
-        if (options.costs) state->costs = options.costs;
-        state->rules_only = options.rules_only;
-        state->stream_rows = options.stream_rows;
-        SHUNT_ASSIGN(state->info.architecture, file.get_string("general.architecture"));
-        SHUNT_ASSIGN(state->info.name, file.get_string_or("general.name", ""));
-        state->info.layers = shape.layers;
-        state->info.width = shape.width;
-        state->info.vocabulary = shape.vocabulary;
-        state->info.context = shape.context;
-        state->definition = std::move(definition);
+        ModelState state(file);
+        state.devices = all;
+        state.placement = with_costs(options.placement);
+        state.placement.fallback.say = options.on_device_error.say;  // for lines after loading
+        state.weight_mode = options.weights;
+        SHUNT_ASSIGN(state.info.architecture, file.get_string("general.architecture"));
+        SHUNT_ASSIGN(state.info.name, file.get_string_or("general.name", ""));
+        state.info.layers = shape.layers;
+        state.info.width = shape.width;
+        state.info.vocabulary = shape.vocabulary;
+        state.info.context = shape.context;
+        state.definition = std::move(definition);
         LoadOptions complete_options = options;
-        SHUNT_ASSIGN(complete_options.session, complete(options.session, state->info));
-        state->session = complete_options.session;
-        state->fallback = options.fallback;
-        state->fallback.say = options.on_device_error.say;  // for lines after loading
-        state->on_device_error = options.on_device_error;
-        SHUNT_TRY(split_weights(*state, options.split, options.devices));
-        SHUNT_TRY(choose_weight_memory(*state, session_steps(state->session)));
-        auto loaded = load_state(std::move(state), std::move(complete_options));
+        SHUNT_ASSIGN(complete_options.session, complete(options.session, state.info));
+        state.session = complete_options.session;
+        state.on_device_error = options.on_device_error;
+        SHUNT_TRY(split_weights(state, options.split, options.devices));
+        SHUNT_TRY(choose_weight_memory(state, session_steps(state.session)));
+        auto loaded = load_state(std::move(state), complete_options);
         if (!loaded) return std::move(loaded.error()).with_context(path);
         return std::make_shared<const Model>(std::move(*loaded), std::move(*tokenizer));
       },

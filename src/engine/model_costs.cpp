@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "engine/session_steps.h"
-#include "engine/split_weights.h"
+#include "engine/load/split_weights.h"
+#include "engine/session/session_steps.h"
 #include "schedule/place/pins.h"
 #include "shunt/message.h"
 #include "shunt/select_devices.h"
@@ -28,8 +28,9 @@ std::string settings_of(const Registry& registry) {
 
 /// Rules alone, or a placement file, leave nothing to choose by costs.
 bool needs_costs(const Registry& registry, const LoadOptions& options, PredictTimes predict) {
-  if (options.costs || !may_calibrate(registry)) return false;
-  return predict == PredictTimes::kAlways || (!options.rules_only && !options.placement);
+  if (options.placement.costs || !may_calibrate(registry)) return false;
+  return predict == PredictTimes::kAlways ||
+         (!options.placement.rules_only && !options.placement.file);
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ Result<ModelCosts> model_costs(const std::string& path, const Registry& registry
   if (!needs_costs(registry, options, predict)) return ModelCosts();
   return guarded(
       [&]() -> Result<ModelCosts> {
-        const auto devices = select_with_cpu(registry, options.devices, devices_of(options.pins));
+        const auto devices =
+            select_with_cpu(registry, options.devices, devices_of(options.placement.pins));
         if (!devices || (devices->size() < 2 && predict == PredictTimes::kPlacement)) {
           return ModelCosts();
         }

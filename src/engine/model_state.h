@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "device/device_set.h"
-#include "engine/pinned_ranges.h"
-#include "engine/step_set.h"
+#include "engine/load/step_set.h"
+#include "engine/load/weight_store.h"
 #include "model/definition.h"
 #include "schedule/place/optimize/optimize_cache.h"
 #include "shunt/engine.h"
@@ -17,10 +17,21 @@
 
 namespace shunt {
 
-/// Weights whose type on their device is not that of the file.
-using Transcoded = std::map<const gguf::TensorInfo*, TranscodedWeight>;
-/// The same for the leaves of a graph.
+/// The leaves of a graph whose type in memory is not that of the file.
 std::vector<LeafType> leaf_types(std::span<const WeightLeaf> weights, const Transcoded& types);
+
+/// The policy with costs, which may have none: without measurements they are estimates.
+PlacementPolicy with_costs(PlacementPolicy policy);
+
+/// The result of fitting the model and a session into memory, beside the weights' homes.
+struct Residency {
+  std::vector<DeviceIndex> caches;  ///< devices for a session's caches
+  PerDevice<bool> used;             ///< there was use for the device
+  /// The most bytes of weights that are sent to each of the devices for one op.
+  PerDevice<std::uint64_t> most_streamed;
+  bool overlap = true;         ///< there was room for steps that overlap
+  bool short_of_room = false;  ///< some leaves may be elsewhere for lack of memory
+};
 
 /// Once loaded it is const, and shared by the model and its sessions. A copy shares the memory.
 struct ModelState {
@@ -30,48 +41,22 @@ struct ModelState {
   std::shared_ptr<const ModelDefinition> definition;
   ModelInfo info;
   DeviceSet devices;
-  std::optional<PlacementFile> placement;  ///< the user's file to follow
-  std::vector<Pin> pins;
+  /// Costs are never null. After loading, fallback.say is on_device_error.say.
+  PlacementPolicy placement = with_costs({});
   /// By part of split weights and caches: the device that it is meant for. None: nothing is split.
   std::vector<const Device*> part_devices;
-  std::shared_ptr<const CostModel> costs = std::make_shared<const CostModel>();
-  Transcode transcode = Transcode::kPrecise;
   WeightMode weight_mode = WeightMode::kAuto;
-  bool rules_only = false;
   /// Searches that placements of its steps have made.
   std::shared_ptr<OptimizeCache> searches = std::make_shared<OptimizeCache>();
   /// Graphs of its steps, and their placements.
   std::shared_ptr<StepSet> steps = std::make_shared<StepSet>();
-  std::int64_t stream_rows = PlaceOptions{}.stream_rows;
-  PerDevice<std::vector<std::shared_ptr<Buffer>>> buffers;  ///< of weights
-  /// The parts of the file, if a device uses weights in place there; else none.
-  std::vector<std::shared_ptr<Buffer>> mapped_parts;
-  /// Weights that are copied when they come to the CPU, and the memory they are copied to. Other
-  /// ones, and those that come there from another device, are used from the mapped file if the CPU
-  /// can.
-  std::map<const gguf::TensorInfo*, BufferType*> copied;
-  /// By device: weights that are in other memory of it than its memory(), if they come there.
-  std::map<const Device*, std::map<const gguf::TensorInfo*, BufferType*>> in_layouts;
+  WeightStore weights;
   /// A line for each form of weights that some user of theirs refuses on a device, though it is
   /// cheaper than the one that they get.
   std::vector<std::string> dropped_forms;
-  std::map<const gguf::TensorInfo*, Address> weights;    ///< of each loaded weight
-  std::map<const gguf::TensorInfo*, DeviceIndex> homes;  ///< on which of the devices; the same keys
-  /// Those that have another type there. Used from the CPU instead, a weight is as in the file.
-  Transcoded transcoded;
-  /// Those in a lossy form of their device's own, as of their type.
-  Transcoded lossy;
-  /// Weights in host memory that devices have pinned (Device::pin_host()).
-  PinnedRanges pinned_weights;
-  std::vector<DeviceIndex> cache_homes;  ///< devices for a session's caches
-  bool short_of_room = false;            ///< some may be elsewhere for lack of memory
-  PerDevice<bool> used;                  ///< plans use the device
-  bool overlap = true;                   ///< there was room for steps that overlap
-  /// The most bytes of weights that are sent to each of the devices for one op.
-  PerDevice<std::uint64_t> most_streamed;
+  Residency residency;
   std::optional<std::uint64_t> memory_margin;
-  SessionOptions session;  ///< the session to leave room for; complete()
-  FallbackPolicy fallback;
+  SessionOptions session;     ///< the session to leave room for; complete()
   std::size_t fell_back = 0;  ///< operations of a step, as reported when it was loaded
   DeviceErrorPolicy on_device_error;
   Ledger predicted;  ///< of the weights and of a session as it was announced
@@ -79,8 +64,6 @@ struct ModelState {
   std::vector<std::string> notes;
   std::vector<std::string> left_out;  ///< a note for each device that failed
 
-  /// Both, in the order of the file.
-  std::vector<TranscodedWeight> all_transcoded() const;
   /// A weight in the mapped file; empty if it can't be used there.
   Address mapped_address(const gguf::TensorInfo& tensor) const;
   /// The memory that a weight gets when it comes to a device; null: none, it is used from the

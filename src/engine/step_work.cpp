@@ -41,7 +41,7 @@ double elements_read(const Graph& graph, const Node& node, const Tensor& weight,
 Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
   StepShape built = shape;
   built.outputs = shape.tokens;
-  SHUNT_ASSIGN(const auto typed, model.build(built, model.transcoded));
+  SHUNT_ASSIGN(const auto typed, model.build(built, model.weights.transcoded()));
   const StepGraph& step = *typed;
   const Graph& graph = step.graph;
   const auto ends = ends_of(*model.definition);

@@ -9,8 +9,8 @@
 #include "base/enum_table.h"
 #include "base/guarded.h"
 #include "device/device_set.h"
-#include "engine/promised_memory.h"
-#include "engine/session_steps.h"
+#include "engine/load/promised_memory.h"
+#include "engine/session/session_steps.h"
 #include "engine/step_work.h"
 #include "graph/storage_users.h"
 #include "schedule/place/facts.h"
@@ -132,8 +132,9 @@ bool is_as_loaded(const Session& session) {
   const Ledger ledger = session.ledger();
   // Weights that were brought to the CPU for a plan.
   if (ledger.total(Purpose::kWeights) > 0) return false;
-  for (const DeviceIndex i : state->used.indices()) {
-    const bool expected = std::ranges::find(state->cache_homes, i) != state->cache_homes.end();
+  for (const DeviceIndex i : state->residency.used.indices()) {
+    const bool expected =
+        std::ranges::find(state->residency.caches, i) != state->residency.caches.end();
     const bool found = ledger.bytes(state->devices[i]->name(), Purpose::kCache) > 0;
     if (expected != found) return false;
   }
@@ -146,15 +147,16 @@ Result<std::optional<double>> predict_step(const ModelState& model, const TestSt
                                            DType cache_type) {
   const StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
                            std::max(test.cache_rows, test.tokens), cache_type};
-  SHUNT_ASSIGN(const auto step, model.build(shape, model.transcoded));
+  SHUNT_ASSIGN(const auto step, model.build(shape, model.weights.transcoded()));
   PromisedMemory promised;
-  const auto memory = promised.promise(model, *step, {model.homes, model.cache_homes});
+  const auto memory =
+      promised.promise(model, *step, {model.weights.homes(), model.residency.caches});
   std::vector<Device*> devices;
   std::vector<std::uint64_t> stream_bytes;
-  for (const DeviceIndex i : model.used.indices()) {
-    if (!model.used[i]) continue;
+  for (const DeviceIndex i : model.residency.used.indices()) {
+    if (!model.residency.used[i]) continue;
     devices.push_back(model.devices[i]);
-    stream_bytes.push_back(model.most_streamed[i]);
+    stream_bytes.push_back(model.residency.most_streamed[i]);
   }
   SHUNT_ASSIGN(const Placement placement, model.place_step(step, memory, devices, stream_bytes));
   if (placement.predicted_seconds <= 0 || sends_weights(step->graph, memory, placement))
@@ -230,7 +232,7 @@ Status check(const Session& session, const SpeedTest& test) {
 Device* only_device(const Model& model) {
   const auto state = model.state();
   std::set<DeviceIndex> homes;
-  for (const auto& [info, home] : state->homes) homes.insert(home);
+  for (const auto& [info, home] : state->weights.homes()) homes.insert(home);
   if (homes.size() != 1) return nullptr;
   return state->devices[*homes.begin()];
 }

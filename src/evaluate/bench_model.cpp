@@ -101,7 +101,7 @@ Result<ModelBenchReport> measure(const std::shared_ptr<const Model>& model,
   const auto state = model->state();
   for (const Device* device : state->devices) {
     report.times.push_back(
-        fmt::format("{}: {}", device->name(), state->costs->origin(device->info())));
+        fmt::format("{}: {}", device->name(), state->placement.costs->origin(device->info())));
   }
   report.context = session->context();
   SHUNT_TRY(warm_up(*session, tests, options.batch));

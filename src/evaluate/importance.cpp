@@ -5,8 +5,8 @@
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "engine/model_state.h"
-#include "engine/step_inputs.h"
-#include "engine/zeroed_caches.h"
+#include "engine/session/step_inputs.h"
+#include "engine/session/zeroed_caches.h"
 #include "evaluate/activation_sums.h"
 #include "shunt/message.h"
 #include "shunt/perplexity.h"
@@ -50,7 +50,7 @@ class Gatherer {
 
  private:
   Status compile_step() {
-    SHUNT_ASSIGN(step_, model_.build(shape_, model_.transcoded));
+    SHUNT_ASSIGN(step_, model_.build(shape_, model_.weights.transcoded()));
     graph_ = graph_of(step_);
     SHUNT_ASSIGN(caches_, zeroed_caches(model_, *graph_, step_->caches));
     std::vector<LeafMemory> memory = model_.memory_of(*step_);
@@ -58,7 +58,7 @@ class Gatherer {
       memory.push_back({step_->caches[i], {caches_[i].get(), 0}});
     }
     SHUNT_ASSIGN(Placement placement,
-                 model_.place_step(step_, memory, model_.devices, model_.most_streamed));
+                 model_.place_step(step_, memory, model_.devices, model_.residency.most_streamed));
     sums_ = std::make_unique<ActivationSums>(*graph_);
     CompileOptions options;
     options.memory = memory;

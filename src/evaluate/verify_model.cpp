@@ -4,9 +4,9 @@
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "engine/model_state.h"
-#include "engine/session_steps.h"
-#include "engine/step_inputs.h"
-#include "engine/zeroed_caches.h"
+#include "engine/session/session_steps.h"
+#include "engine/session/step_inputs.h"
+#include "engine/session/zeroed_caches.h"
 #include "shunt/message.h"
 #include "shunt/verify_model.h"
 
@@ -44,7 +44,7 @@ class ModelVerifier {
 
  private:
   Result<VerifiedStep> verify_step(const StepShape& shape, std::span<const std::int32_t> tokens) {
-    SHUNT_ASSIGN(const auto built, model_.build(shape, model_.transcoded));
+    SHUNT_ASSIGN(const auto built, model_.build(shape, model_.weights.transcoded()));
     const StepGraph& step = *built;
     const auto graph = graph_of(built);
     if (caches_.empty()) {
@@ -55,12 +55,12 @@ class ModelVerifier {
       memory.push_back({step.caches[i], {caches_[i].get(), 0}});
     }
     SHUNT_ASSIGN(Placement placement,
-                 model_.place_step(built, memory, model_.devices, model_.most_streamed));
+                 model_.place_step(built, memory, model_.devices, model_.residency.most_streamed));
     VerifyOptions options;
     options.memory = memory;
     options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1); };
     options.threshold = options_.threshold;
-    options.transcode = model_.transcode;
+    options.transcode = model_.placement.transcode;
     options.cancel = options_.cancel;
     options.progress = options_.progress;
     VerifiedStep verified;

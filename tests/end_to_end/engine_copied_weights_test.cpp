@@ -193,7 +193,8 @@ TEST_F(CopiedWeights, MayBeInMemoryThatTheHostCannotAccess) {
     EXPECT_EQ(copied->model->ledger().bytes("cpu7", Purpose::kWeights), bytes);
     EXPECT_EQ(device.weights_allocated(), bytes);
     std::size_t matrices = 0;
-    for (const auto& [info, address] : state->weights) {
+    for (const auto& [info, record] : state->weights.records) {
+      const Address address = record.address;
       const std::vector<std::byte> data = bytes_of(state->file, *info);
       std::vector<std::byte> there(data.size());
       ASSERT_TRUE(address.buffer->read(address.offset, there));
@@ -226,7 +227,8 @@ TEST_F(CopiedWeights, IncludeOnlyWeightsThatEveryStepWants) {
   const auto state = run.model->state();
   // Of this shape are the embedding and the output.
   EXPECT_EQ(device.weights_allocated(), matrix_bytes(*state) - 2 * 4 * 32 * 300);
-  for (const auto& [info, address] : state->weights) {
+  for (const auto& [info, record] : state->weights.records) {
+    const Address address = record.address;
     const std::int64_t rows = max_sizes(info->tensor.shape)[1];
     EXPECT_EQ(address.buffer->type().host_accessible(), rows == 300 || rows == 1) << info->name;
   }
@@ -236,7 +238,7 @@ TEST_F(CopiedWeights, IncludeOnlyWeightsThatEveryStepWants) {
 TEST_F(CopiedWeights, WithoutMemoryAutoUsesTheMappedFileAndCopiedFails) {
   std::vector<std::string> said;
   LoadOptions options = load_options(WeightMode::kAuto);
-  options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  options.placement.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun mapped = must_run({&plain}, options);
   EXPECT_THAT(said, Each(Not(HasSubstr("can't allocate memory for copies"))));
@@ -299,7 +301,7 @@ TEST_F(CopiedWeights, WorkWithADeviceThatHoldsTheOthers) {
       TestDevice other(config);
       TestDevice device(choosy());
       LoadOptions options = load_options(WeightMode::kCopied);
-      options.stream_rows = 2;
+      options.placement.stream_rows = 2;
       const EngineRun run = must_run({&other, &device}, options);
       ASSERT_TRUE(run.session);
       EXPECT_EQ(run.tokens, alone.tokens);
@@ -312,9 +314,9 @@ TEST_F(CopiedWeights, WorkWithADeviceThatHoldsTheOthers) {
       const EngineRun larger = must_run({&other, &device}, options, 200);
       EXPECT_EQ(larger.tokens, alone.tokens);
       const auto state = larger.model->state();
-      for (const auto& [info, home] : state->homes) {
+      for (const auto& [info, home] : state->weights.homes()) {
         EXPECT_TRUE(home == 0 || max_sizes(info->tensor.shape)[1] == 1 ||
-                    !state->weights.at(info).buffer->type().host_accessible());
+                    !state->weights.at(info).address.buffer->type().host_accessible());
       }
       moved += other.sent() > 0 ? 1 : 0;
     }
@@ -330,7 +332,7 @@ TEST_F(CopiedWeights, ArePinnedOpsStreamedThroughTheHost) {
   TestDevice other({.name = "test0"});
   TestDevice device(choosy());
   LoadOptions options = load_options(WeightMode::kCopied);
-  options.pins = {{"blk.1.ffn_down", "test0"}, {".*", "cpu7"}};
+  options.placement.pins = {{"blk.1.ffn_down", "test0"}, {".*", "cpu7"}};
   const EngineRun run = must_run({&other, &device}, options);
   EXPECT_EQ(run.tokens, alone.tokens);
   EXPECT_GT(other.computed(), 0U);

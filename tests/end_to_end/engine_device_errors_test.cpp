@@ -96,7 +96,7 @@ class DeviceErrors : public ::testing::Test {
     LoadOptions options;
     options.session = session_options();
     options.memory_margin = 0;
-    options.rules_only = true;  // so that both devices have a share
+    options.placement.rules_only = true;  // so that both devices have a share
     options.on_device_error.mode = mode;
     options.on_device_error.say = [reported](std::string_view line) {
       const std::lock_guard lock(reported->mutex);
@@ -327,7 +327,7 @@ TEST_F(DeviceErrors, CacheOnAnotherDeviceIsKept) {
     Devices devices(cpu_);
     Run run;
     LoadOptions options = load_options(DeviceErrorMode::kFallback, run.reported);
-    options.pins = {{".* of layer .*", cache_is_lost ? "test0" : "cpu0"}};
+    options.placement.pins = {{".* of layer .*", cache_is_lost ? "test0" : "cpu0"}};
     load(devices.all, options, run);
     ASSERT_TRUE(run.session);
     const std::vector<std::int32_t> prompt = {1, 20, 30};
@@ -357,8 +357,8 @@ TEST_F(DeviceErrors, WeightsOfRemainingDevicesStay) {
     Devices devices(cpu_, false, tight ? needed + 1000 : std::size_t{1} << 30);
     Run run;
     load(devices.all, load_options(DeviceErrorMode::kFallback, run.reported), run);
-    const auto homes = run.model->state()->homes;
-    const auto weights = run.model->state()->weights;
+    const auto records = run.model->state()->weights.records;  // without their memory
+    const auto homes = run.model->state()->weights.homes();
     needed = devices.second.allocated();
     devices.first.fail_at({.launch = 1});
     generate(run);
@@ -368,12 +368,13 @@ TEST_F(DeviceErrors, WeightsOfRemainingDevicesStay) {
     std::size_t stayed = 0;
     for (const auto& [info, home] : homes) {
       if (home == 0) continue;
-      EXPECT_EQ(after->homes.at(info), home - 1) << info->name;
-      EXPECT_EQ(after->weights.at(info).buffer, weights.at(info).buffer) << info->name;
+      EXPECT_EQ(after->weights.at(info).home, home - 1) << info->name;
+      EXPECT_EQ(after->weights.at(info).address.buffer, records.at(info).address.buffer)
+          << info->name;
       ++stayed;
     }
     EXPECT_GT(stayed, 5U);
-    EXPECT_EQ(after->weights.size(), weights.size());
+    EXPECT_EQ(after->weights.homes().size(), homes.size());
     expect_ledgers_match(run, devices, true);
     EXPECT_EQ(devices.second.allocated() > needed + 1000, !tight);
   }
@@ -385,7 +386,7 @@ TEST_F(DeviceErrors, MemoryOfMovedWeightsIsFreed) {
     Devices devices(cpu_, false, memory);
     Run run;
     LoadOptions options = load_options(DeviceErrorMode::kFallback, run.reported);
-    options.rules_only = false;
+    options.placement.rules_only = false;
     load(devices.all, options, run);
     const auto weights = [&] { return run.model->ledger().bytes("test1", Purpose::kWeights); };
     const bool held = weights() > 0;
@@ -393,7 +394,7 @@ TEST_F(DeviceErrors, MemoryOfMovedWeightsIsFreed) {
     generate(run);
     EXPECT_EQ(run.tokens, alone_);
     expect_ledgers_match(run, devices, true);
-    const auto& homes = run.model->state()->homes;
+    const auto homes = run.model->state()->weights.homes();
     if (held && std::ranges::all_of(homes, [](const auto& home) { return home.second == 1; })) {
       EXPECT_EQ(weights(), 0U);
       ++moved;
@@ -467,7 +468,7 @@ TEST_F(DeviceErrors, FallbackPolicyDenyIsAnError) {
   const std::vector<Device*> devices = {&first, &second, cpu_};
   Run run;
   LoadOptions options = load_options(DeviceErrorMode::kFallback, run.reported);
-  options.fallback.mode = FallbackMode::kDeny;
+  options.placement.fallback.mode = FallbackMode::kDeny;
   load(devices, options, run);
   ASSERT_TRUE(run.session);
   first.fail_at({.launch = 40});

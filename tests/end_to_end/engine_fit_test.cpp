@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/model_state.h"
-#include "engine/session_steps.h"
+#include "engine/session/session_steps.h"
 #include "support/engine_run.h"
 #include "support/models.h"
 #include "support/test_device.h"
@@ -69,7 +69,7 @@ class EngineFit : public ::testing::Test {
     // Initialized at once: GCC 12 warns falsely about an assignment to the empty optional.
     const LoadOptions options = {.devices = {},
                                  .progress = {},
-                                 .placement = std::move(placement),
+                                 .placement = {.file = std::move(placement)},
                                  .session = small_session(),
                                  .memory_margin = 0};
     Loaded loaded;

@@ -35,7 +35,7 @@ class Granularity : public ::testing::Test {
     LoadOptions options;
     options.session = {.context = kContext, .cache_type = cache, .batch = 1};
     options.memory_margin = 0;
-    options.rules_only = true;
+    options.placement.rules_only = true;
     const auto model = Model::load(file_.path(), devices, options);
     EXPECT_TRUE(model) << model.error().message();
     if (!model) return {};
@@ -123,7 +123,7 @@ TEST_F(Granularity, RowsOfAFailedStepDoNotChangeLogits) {
   const std::vector<Device*> devices = {&device, cpu_};
   LoadOptions options;
   options.session = {.context = kContext, .cache_type = DType::kF32};
-  options.rules_only = true;
+  options.placement.rules_only = true;
   options.on_device_error.mode = DeviceErrorMode::kFail;
   const auto model = Model::load(file_.path(), devices, options);
   ASSERT_TRUE(model) << model.error().message();

@@ -73,9 +73,9 @@ struct Pipeline {
     options.session.trace = trace;
     options.memory_margin = 0;
     options.on_device_error.mode = DeviceErrorMode::kFail;
-    options.rules_only = parts == Parts::kOnTwo;  // all else goes with the weights
-    options.pins = pins_of(parts);
-    if (parts != Parts::kOnTwo) options.costs = few_copies();
+    options.placement.rules_only = parts == Parts::kOnTwo;  // all else goes with the weights
+    options.placement.pins = pins_of(parts);
+    if (parts != Parts::kOnTwo) options.placement.costs = few_copies();
     std::vector<Device*> devices = {&first, &second, &host};
     if (parts != Parts::kOnTwo) devices.erase(devices.begin() + 1);
     auto loaded = Model::load(path, devices, options);

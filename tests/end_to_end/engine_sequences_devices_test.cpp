@@ -90,8 +90,8 @@ class SequencesDeviceErrors : public ::testing::Test {
     LoadOptions options;
     options.session = session_options(sequences);
     options.memory_margin = 0;
-    options.rules_only = true;  // so that both devices have a share
-    options.pins = std::move(pins);
+    options.placement.rules_only = true;  // so that both devices have a share
+    options.placement.pins = std::move(pins);
     options.on_device_error.mode = mode;
     auto model = Model::load(file_.path(), devices, options);
     for (int i = 0; i < 3 && !model; ++i) {

@@ -328,7 +328,7 @@ TEST_F(EngineSequences, UnwrittenCacheRowsDoNotChangeLogits) {
   for (const char* home : {"test0", "cpu0"}) {
     LoadOptions options;
     options.session = session_options(64, 3);
-    options.pins = {{".* of layer .*", home}};
+    options.placement.pins = {{".* of layer .*", home}};
     auto model = Model::load(file_.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
     model_ = *model;

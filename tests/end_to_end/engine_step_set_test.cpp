@@ -1,5 +1,5 @@
 // Graphs and placements are made once for a load and its sessions.
-#include "engine/step_set.h"
+#include "engine/load/step_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "engine/model_state.h"
-#include "engine/session_steps.h"
+#include "engine/session/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"
@@ -130,12 +130,12 @@ TEST_F(StepSets, PlacementsDifferByEachPartOfTheKey) {
         key.parts = {{0, cpu_}};
       },
       [&](PlacementKey& key) {
-        key.pins = {{"a", "cpu0", {}}};
+        key.policy.pins = {{"a", "cpu0", {}}};
       },
-      [&](PlacementKey& key) { key.costs = std::make_shared<const CostModel>(); },
-      [&](PlacementKey& key) { key.transcode = Transcode::kLossy; },
-      [&](PlacementKey& key) { key.rules_only = true; },
-      [&](PlacementKey& key) { key.stream_rows = 7; },
+      [&](PlacementKey& key) { key.policy.costs = std::make_shared<const CostModel>(); },
+      [&](PlacementKey& key) { key.policy.transcode = Transcode::kLossy; },
+      [&](PlacementKey& key) { key.policy.rules_only = true; },
+      [&](PlacementKey& key) { key.policy.stream_rows = 7; },
   };
   for (const auto& change : changes) {
     place(base);
@@ -160,12 +160,12 @@ TEST_F(StepSets, OptionsOfAModelArePartOfTheKey) {
   ASSERT_TRUE(state->place_freely(*step));
   const std::vector<std::function<void(ModelState&)>> changes = {
       [](ModelState& other) {
-        other.pins = {{"blk.*weight", "cpu0", {}}};
+        other.placement.pins = {{"blk.*weight", "cpu0", {}}};
       },
-      [](ModelState& other) { other.costs = std::make_shared<const CostModel>(); },
-      [](ModelState& other) { other.transcode = Transcode::kLossy; },
-      [](ModelState& other) { other.rules_only = !other.rules_only; },
-      [](ModelState& other) { other.stream_rows += 1; },
+      [](ModelState& other) { other.placement.costs = std::make_shared<const CostModel>(); },
+      [](ModelState& other) { other.placement.transcode = Transcode::kLossy; },
+      [](ModelState& other) { other.placement.rules_only = !other.placement.rules_only; },
+      [](ModelState& other) { other.placement.stream_rows += 1; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     ModelState other(*state);

@@ -5,10 +5,10 @@
 
 #include <map>
 
+#include "engine/load/pin_weights.h"
+#include "engine/load/recover.h"
 #include "engine/model_state.h"
-#include "engine/pin_weights.h"
-#include "engine/recover.h"
-#include "engine/session_steps.h"
+#include "engine/session/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"
@@ -48,8 +48,8 @@ class EngineStream : public ::testing::Test {
     options.session.batch = 40;
     options.session.cache_type = DType::kF32;
     options.memory_margin = 0;
-    options.stream_rows = stream_rows;
-    options.rules_only = true;  // costs would leave so small a model to the CPU
+    options.placement.stream_rows = stream_rows;
+    options.placement.rules_only = true;  // costs would leave so small a model to the CPU
     return options;
   }
   static TestDeviceConfig half_a_model() {
@@ -113,7 +113,7 @@ class EngineStream : public ::testing::Test {
     const auto graph = (*model)->state()->definition->build({1, 1, 1, DType::kF32});
     for (const WeightLeaf& weight : graph->weights) {
       if (weight.layer < 0 || weight.info->tensor.shape[1].max == 1) continue;
-      if ((*model)->state()->homes.at(weight.info) == 0) {
+      if ((*model)->state()->weights.at(weight.info).home == 0) {
         here.insert(weight.layer);
       } else if (weight.layer + 1 < kLayers) {
         outcome.rest += weight.info->bytes;
@@ -174,7 +174,7 @@ TEST_F(EngineStream, StreamedWeightsOfTheMappedFileArePinned) {
     for (const WeightLeaf& weight : graph->weights) {
       const bool matrix = weight.info->tensor.shape[1].max > 1;
       if (weight.info->name.starts_with(of_one_row)) continue;
-      if (weight.layer >= 0 && matrix && state.homes.at(weight.info) == 1) {
+      if (weight.layer >= 0 && matrix && state.weights.at(weight.info).home == 1) {
         streamed += weight.info->bytes;
       }
     }
@@ -208,7 +208,7 @@ TEST_F(EngineStream, PinsAtMostHalfOfTheAvailableMemory) {
   const auto steps = session_steps(model->state()->session);
   const auto pin_with = [&](std::optional<std::uint64_t> available) {
     ModelState state(*model->state());
-    state.pinned_weights.clear();
+    state.weights.pinned.clear();
     state.notes.clear();
     pin_streamed_weights(state, steps, available);
     EXPECT_EQ(state.notes.size(), 1U);
@@ -225,7 +225,7 @@ TEST_F(EngineStream, PinsAtMostHalfOfTheAvailableMemory) {
   // Those that are pinned already need no more.
   ModelState state(*model->state());
   pin_streamed_weights(state, steps, 0);
-  EXPECT_EQ(state.pinned_weights.size(), model->state()->pinned_weights.size());
+  EXPECT_EQ(state.weights.pinned.size(), model->state()->weights.pinned.size());
   EXPECT_EQ(state.notes, model->state()->notes);
   EXPECT_EQ(device.host_pinned(), pinned);
 }
@@ -238,7 +238,7 @@ TEST_F(EngineStream, DeviceWithoutPinningHasNoNoteAboutTheMemoryLimit) {
   ModelState state(*model->state());
   pin_streamed_weights(state, session_steps(state.session), 0);
   EXPECT_EQ(state.notes, model->state()->notes);
-  EXPECT_TRUE(state.pinned_weights.empty());
+  EXPECT_TRUE(state.weights.pinned.empty());
 }
 
 /// A device that can pin just the bytes that it is sent keeps them while another one is left out.
@@ -261,7 +261,7 @@ TEST_F(EngineStream, WeightsStayPinnedWhenAnotherDeviceIsDropped) {
       ASSERT_TRUE(left_out) << left_out.error().message();
       ASSERT_EQ(current.get()->devices.size(), 2U);
       EXPECT_EQ(device.host_pinned(), bytes) << "tight: " << tight;
-      EXPECT_FALSE(current.get()->pinned_weights.empty());
+      EXPECT_FALSE(current.get()->weights.pinned.empty());
       EXPECT_THAT(current.get()->notes, ::testing::Not(Contains(HasSubstr("not pinned"))));
     }
     EXPECT_EQ(device.host_pinned(), 0U);
@@ -275,7 +275,7 @@ TEST_F(EngineStream, WeightWithOnlySomeRowsStreamedIsNotPinned) {
   TestDevice device(
       {.ops = {"get_rows"}, .wants = {"get_rows"}, .pins_host = std::size_t{1} << 30});
   LoadOptions all = options(32);
-  all.pins = {{"token_embd\\.weight", "cpu0"}};
+  all.placement.pins = {{"token_embd\\.weight", "cpu0"}};
   const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, all);
   ASSERT_TRUE(model) << model.error().message();
   EXPECT_EQ(device.host_pinned(), 0U);
@@ -308,7 +308,7 @@ class StreamedCaches : public EngineStream {
   };
   Run run(TestDevice& device, const char* home) {
     LoadOptions all = options(32);
-    all.pins = {{"(keys|values) of layer .*", home}};
+    all.placement.pins = {{"(keys|values) of layer .*", home}};
     Run result;
     const auto model = Model::load(file_.path(), std::vector<Device*>{&device, cpu_}, all);
     EXPECT_TRUE(model) << model.error().message();

@@ -90,8 +90,8 @@ TEST_F(EngineTranscode, NoneFallsBackToTheCpu) {
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kQ8_0, DType::kF16}}});
   std::vector<std::string> said;
   LoadOptions options;
-  options.transcode = Transcode::kNone;
-  options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  options.placement.transcode = Transcode::kNone;
+  options.placement.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
   const EngineRun together = compute(file.path(), {&test, cpu_}, options);
   expect_same(together, compute(file.path(), {cpu_}), 0);
   EXPECT_EQ(test.computed(), 0U);
@@ -103,7 +103,7 @@ TEST_F(EngineTranscode, LossyHasASmallLogitError) {
   const SynthModel file(shape(DType::kF32));
   TestDevice test({.ops = {"matmul"}, .wants_types = {{DType::kF32, DType::kQ8_0}}});
   LoadOptions options;
-  options.transcode = Transcode::kLossy;
+  options.placement.transcode = Transcode::kLossy;
   const EngineRun together = compute(file.path(), {&test, cpu_}, options);
   const EngineRun alone = compute(file.path(), {cpu_});
   ASSERT_EQ(together.logits.size(), alone.logits.size());
@@ -159,14 +159,14 @@ TEST_F(EngineTranscode, TiedEmbeddingIsTranscodedPerUse) {
   EXPECT_EQ(types_of(apart).size(), 22U);
   // The user pins the logits elsewhere: then the CPU has both in the file's type.
   LoadOptions options;
-  options.pins = {{"logits", "cpu0"}};
+  options.placement.pins = {{"logits", "cpu0"}};
   const EngineRun on_cpu = compute(file.path(), {&one, cpu_}, options);
   expect_same(on_cpu, alone);
   EXPECT_EQ(types_of(on_cpu).size(), 21U);
   EXPECT_EQ(types_of(on_cpu).count("output.weight"), 0U);
   // The device could have both, but the user wants the rows (and all else without a name) from the
   // CPU: which then has no use for the device's type.
-  options.pins = {{"", "cpu0"}, {"logits", "test0"}};
+  options.placement.pins = {{"", "cpu0"}, {"logits", "test0"}};
   const EngineRun rows_on_cpu = compute(file.path(), {&both, cpu_}, options);
   expect_same(rows_on_cpu, alone);
   EXPECT_EQ(types_of(rows_on_cpu).at("output.weight"), DType::kF16);

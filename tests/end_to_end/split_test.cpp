@@ -197,12 +197,12 @@ TEST(SplitEngine, LargerContextMovesPartsToTheCpu) {
     const std::uint64_t copied = split->session->ledger().bytes("cpu0", Purpose::kWeights);
     const auto state = split->model->state();
     std::uint64_t unmapped = 0;  // that are on the device, and are not used from the file
-    for (const auto& [info, home] : state->homes) {
+    for (const auto& [info, home] : state->weights.homes()) {
       const bool is_mapped = state->mapped_address(*info).buffer != nullptr;
       EXPECT_FALSE(is_mapped && !is_contiguous(info->tensor)) << info->name;
       if (home == 0 && !is_mapped) unmapped += info->bytes;
     }
-    EXPECT_LE(copied, unmapped + 64 * state->homes.size());
+    EXPECT_LE(copied, unmapped + 64 * state->weights.homes().size());
     moved += copied > 0 ? 1 : 0;
   }
   EXPECT_GT(moved, 0) << "this never happened";
@@ -244,7 +244,7 @@ TEST(SplitEngine, CpuUsesRowsInTheMappedFile) {
     const auto state = split->model->state();
     std::uint64_t columns = 0;
     std::uint64_t mapped = 0;
-    for (const auto& [info, home] : state->homes) {
+    for (const auto& [info, home] : state->weights.homes()) {
       if (home != 1) continue;
       const bool is_view = !is_contiguous(info->tensor);
       (is_view ? columns : mapped) += info->bytes;

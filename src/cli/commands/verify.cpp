@@ -74,7 +74,7 @@ class VerifyCommand final : public Command {
     Progress progress("loading " + model_.path(), kLargeModel);
     LoadOptions load;
     load.devices = {against_};
-    load.transcode = transcode_;
+    load.placement.transcode = transcode_;
     load.weights = weights_;
     load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
     return Model::load(model_.path(), registry, load);

@@ -42,15 +42,15 @@ Result<OpenModel> ModelFlags::open(PredictTimes predict) const {
   LoadOptions load;
   load.devices = devices_;
   load.session = session_;
-  load.fallback = fallback_.policy();
   load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
+  load.placement.fallback = fallback_.policy();
   const auto begin = std::chrono::steady_clock::now();
   SHUNT_ASSIGN(ModelCosts costs,
                model_costs(path(), *open.registry, load, options_.cache_folder, predict));
   if (costs.costs) {
     for (const std::string& note : costs.notes) say(note);
-    load.costs = std::move(costs.costs);
+    load.placement.costs = std::move(costs.costs);
     open.calibration_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     reset_peak_memory();

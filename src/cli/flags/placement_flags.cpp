@@ -80,7 +80,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                      return invalid("\"{}\" is not PATTERN=DEVICE", text);
                    }
                    SHUNT_TRY(check_pattern(text.substr(0, equals)));
-                   pins_.push_back({text.substr(0, equals), text.substr(equals + 1)});
+                   policy_.pins.push_back({text.substr(0, equals), text.substr(equals + 1)});
                    return ok();
                  });
   declare_split(arguments, split_);
@@ -88,7 +88,7 @@ void PlacementFlags::declare(Arguments& arguments) {
                   "Predict run times from measured costs (see shunt bench costs). Without "
                   "it Shunt measures the devices once where it needs times (see cpu.calibrate)",
                   costs_);
-  declare_transcode(arguments, transcode_);
+  declare_transcode(arguments, policy_.transcode);
   declare_weights(arguments, weights_);
   arguments.value("--memory-margin", "SIZE",
                   "Reserve free memory on each device but the CPU, such as 512MiB (default 5% of "
@@ -100,9 +100,9 @@ void PlacementFlags::declare(Arguments& arguments) {
   arguments.number<std::int64_t>("--stream-rows",
                                  "Stream weights from host memory to a device for steps of at "
                                  "least N tokens; 0: never (default " +
-                                     std::to_string(LoadOptions{}.stream_rows) + ")",
+                                     std::to_string(PlacementPolicy{}.stream_rows) + ")",
                                  stream_rows_, 0, kMostRows);
-  arguments.flag("--rules-only", rules_only_, "Place nodes by rules alone, not by costs");
+  arguments.flag("--rules-only", policy_.rules_only, "Place nodes by rules alone, not by costs");
   arguments.input("--placement",
                   "Follow a placement file of shunt place exactly. Excludes other placement flags",
                   placement_);
@@ -114,8 +114,8 @@ Status PlacementFlags::check() const {
   }
   if (!placement_) return ok();
   const std::pair<const char*, bool> deciders[] = {
-      {"--place", !pins_.empty()},
-      {"--rules-only", rules_only_},
+      {"--place", !policy_.pins.empty()},
+      {"--rules-only", policy_.rules_only},
       {"--stream-rows", stream_rows_.has_value()},
   };
   for (const auto& [flag, given] : deciders) {
@@ -127,20 +127,18 @@ Status PlacementFlags::check() const {
 }
 
 Status PlacementFlags::apply(LoadOptions& options) const {
+  options.placement = policy_;
+  if (stream_rows_) options.placement.stream_rows = *stream_rows_;
   if (placement_) {
-    SHUNT_ASSIGN(options.placement, load_placement(*placement_));
+    SHUNT_ASSIGN(options.placement.file, load_placement(*placement_));
   }
-  options.pins = pins_;
-  options.split = split_;
-  options.transcode = transcode_;
-  options.weights = weights_;
-  options.memory_margin = memory_margin_;
-  if (stream_rows_) options.stream_rows = *stream_rows_;
-  options.rules_only = rules_only_;
   if (costs_) {
     SHUNT_ASSIGN(CostModel costs, CostModel::load(*costs_));
-    options.costs = std::make_shared<const CostModel>(std::move(costs));
+    options.placement.costs = std::make_shared<const CostModel>(std::move(costs));
   }
+  options.split = split_;
+  options.weights = weights_;
+  options.memory_margin = memory_margin_;
   return ok();
 }
 

@@ -27,15 +27,13 @@ class PlacementFlags {
   Status apply(LoadOptions& options) const;
 
  private:
+  PlacementPolicy policy_;  // all but the files
   std::optional<std::string> placement_;
-  std::vector<Pin> pins_;
-  SplitOptions split_;
   std::optional<std::string> costs_;
-  Transcode transcode_ = Transcode::kPrecise;
+  std::optional<std::int64_t> stream_rows_;
+  SplitOptions split_;
   WeightMode weights_ = WeightMode::kAuto;
   std::optional<std::uint64_t> memory_margin_;
-  std::optional<std::int64_t> stream_rows_;
-  bool rules_only_ = false;
 };
 
 }  // namespace shunt::cli

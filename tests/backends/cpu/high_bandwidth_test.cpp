@@ -10,8 +10,8 @@
 
 #include "backends/cpu/device.h"
 #include "backends/cpu/simd/level.h"
+#include "engine/load/weights_in_memory.h"
 #include "engine/model_state.h"
-#include "engine/weights_in_memory.h"
 #include "support/engine_run.h"
 #include "support/graph_run.h"
 #include "support/models.h"
@@ -96,8 +96,8 @@ TEST(HighBandwidthMemory, GivesTheSameTokens) {
   EXPECT_EQ(run->tokens, expected->tokens);
   EXPECT_EQ(run->model->ledger().total(Purpose::kMappedWeights), 0U);
   std::set<std::string_view> kinds;
-  for (const auto& [info, address] : run->model->state()->weights) {
-    kinds.insert(address.buffer->type().name());
+  for (const auto& [info, record] : run->model->state()->weights.records) {
+    kinds.insert(record.address.buffer->type().name());
   }
   EXPECT_TRUE(kinds.contains("host, high bandwidth"));
   EXPECT_FALSE(kinds.contains(host_memory().name()));
@@ -108,7 +108,7 @@ TEST(HighBandwidthMemory, IsUsedOnlyByTheCpu) {
   const SynthModel file;
   LoadOptions options;
   options.session = small_session();
-  options.rules_only = true;
+  options.placement.rules_only = true;
   const auto cpu = device("hbm", {{"DRAM"}, {"HBM"}});
   TestDevice beside({.ops = {"matmul"}, .in_host_memory = true});
   const auto alone = run_engine(file.path(), {cpu.get()}, options);

@@ -16,7 +16,7 @@ LoadOptions load_options() {
   LoadOptions options;
   options.session = small_session();
   options.memory_margin = 0;
-  options.rules_only = true;
+  options.placement.rules_only = true;
   return options;
 }
 SynthOptions shape(DType dtype) {
@@ -49,8 +49,8 @@ TEST_P(ZdnnLogits, MatchTheCpuWithThePredictedMemory) {
         << to_string(type);
     // Matrices and norms, in the machine's layout; not the matrix whose rows are looked up.
     std::set<std::string> in_layout;
-    for (const auto& [info, memory] : run->model->state()->in_layouts.at(&zdnn())) {
-      in_layout.insert(info->name);
+    for (const auto& [info, record] : run->model->state()->weights.records) {
+      if (record.layouts.contains(&zdnn())) in_layout.insert(info->name);
     }
     for (const char* name :
          {"blk.0.attn_q.weight", "blk.1.ffn_down.weight", "output.weight", "blk.0.attn_norm.weight",

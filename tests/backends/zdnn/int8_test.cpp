@@ -419,8 +419,8 @@ class ZdnnInt8Engine : public ZdnnInt8 {
     LoadOptions options;
     options.session = small_session();
     options.memory_margin = 0;
-    options.rules_only = true;
-    options.transcode = transcode;
+    options.placement.rules_only = true;
+    options.placement.transcode = transcode;
     return run_engine(file.path(), devices_, options);
   }
   static std::string notes_of(const EngineRun& run) {

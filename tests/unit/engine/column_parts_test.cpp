@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "engine/weights_in_memory.h"
+#include "engine/load/weights_in_memory.h"
 #include "support/big_endian.h"
 #include "support/gguf_bytes.h"
 #include "support/shared.h"

@@ -1,5 +1,5 @@
 // Which weights are copied, and how they come out of the file.
-#include "engine/copied_weights.h"
+#include "engine/load/copied_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/aligned_bytes.h"
-#include "engine/weights_in_memory.h"
+#include "engine/load/weights_in_memory.h"
 #include "shunt/engine.h"
 #include "support/gguf_bytes.h"
 #include "support/models.h"

@@ -24,7 +24,7 @@ Calls calls(std::int64_t layers) {
   LoadOptions options;
   options.session = small_session();
   options.memory_margin = 0;
-  options.rules_only = true;
+  options.placement.rules_only = true;
   const auto run = run_engine(file.path(), {&device, &host}, options);
   EXPECT_TRUE(run) << run.error().message();
   EXPECT_GT(device.computed(), 0U);

@@ -54,9 +54,10 @@ class EngineFallback : public ::testing::Test {
     LoadOptions options;
     options.session = small_session();
     options.memory_margin = 0;
-    options.stream_rows = 0;  // else a device would compute even operations it has no room for
-    options.fallback.mode = mode;
-    options.fallback.say = [this](std::string_view line) { said_.emplace_back(line); };
+    options.placement.stream_rows =
+        0;  // else a device would compute even operations it has no room for
+    options.placement.fallback.mode = mode;
+    options.placement.fallback.say = [this](std::string_view line) { said_.emplace_back(line); };
     options.on_device_error.say = [this](std::string_view line) { later_.emplace_back(line); };
     return options;
   }
@@ -83,7 +84,7 @@ TEST_F(EngineFallback, NothingFallsBackIfTheDeviceHasEnoughMemory) {
   const std::size_t enough = all();
   TestDevice device({.name = "test0", .memory = enough});
   LoadOptions strict = options(FallbackMode::kDeny);
-  strict.fallback.max_cpu_share = 0;
+  strict.placement.fallback.max_cpu_share = 0;
   const auto model = load({&device}, strict);
   ASSERT_TRUE(model) << model.error().message();
   const auto session = Session::create(*model, small_session());
@@ -143,12 +144,12 @@ TEST_F(EngineFallback, WarnsAboutInsufficientMemoryInOneLine) {
 TEST_F(EngineFallback, FallbackLimitsCountOpsWithoutRoom) {
   const std::size_t enough = all();
   LoadOptions share = options(FallbackMode::kAllow);
-  share.rules_only = true;
-  share.fallback.max_cpu_share = 0.1;
+  share.placement.rules_only = true;
+  share.placement.fallback.max_cpu_share = 0.1;
   // In a step, a device with room copies inputs and logits.
   LoadOptions copies = options(FallbackMode::kAllow);
-  copies.rules_only = true;
-  copies.fallback.max_copy_bytes = 20000;
+  copies.placement.rules_only = true;
+  copies.placement.fallback.max_copy_bytes = 20000;
   for (const LoadOptions& budget : {share, copies}) {
     TestDevice roomy({.name = "test0"});
     const auto model = load({&roomy}, budget);
@@ -170,12 +171,12 @@ TEST_F(EngineFallback, AnotherAcceleratorCountsAsAFallbackButNotAsCpuShare) {
   TestDevice half({.name = "test0", .priority = 2, .memory = enough / 2});
   TestDevice other({.name = "test1", .priority = 1});
   LoadOptions warn = options(FallbackMode::kWarn);
-  warn.rules_only = true;
-  warn.fallback.max_cpu_share = 0;
+  warn.placement.rules_only = true;
+  warn.placement.fallback.max_cpu_share = 0;
   const auto model = load({&half, &other}, warn);
   ASSERT_TRUE(model) << model.error().message();
   EXPECT_THAT(said_, ElementsAre(HasSubstr("run on test1 instead of test0")));
-  warn.fallback.mode = FallbackMode::kDeny;
+  warn.placement.fallback.mode = FallbackMode::kDeny;
   EXPECT_FALSE(load({&half, &other}, warn));
 }
 

@@ -1,5 +1,5 @@
 // Filling devices of given sizes, unit by unit. Device 2 is the CPU.
-#include "engine/fit_assign.h"
+#include "engine/load/fit_assign.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

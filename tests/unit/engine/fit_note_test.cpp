@@ -1,5 +1,5 @@
 // The line that reports the part of a model that a device got.
-#include "engine/fit_note.h"
+#include "engine/load/fit_note.h"
 
 #include <gtest/gtest.h>
 

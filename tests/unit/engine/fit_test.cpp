@@ -1,6 +1,6 @@
 // The ledger, and how the loader uses devices' memory. Devices, the CPU among them, exist only in
 // this test, so that every byte of theirs is counted.
-#include "engine/fit.h"
+#include "engine/load/fit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,7 +119,8 @@ std::int64_t layers_on(const Model& model, int device, std::int64_t first) {
   std::vector<bool> here(kLayers, false);
   for (const WeightLeaf& weight : step->weights) {
     if (weight.layer < 0) continue;
-    if (state.homes.at(weight.info) == device) here[static_cast<std::size_t>(weight.layer)] = true;
+    if (state.weights.at(weight.info).home == device)
+      here[static_cast<std::size_t>(weight.layer)] = true;
   }
   std::int64_t count = 0;
   for (std::int64_t layer = 0; layer < kLayers; ++layer) {
@@ -134,7 +135,7 @@ TEST(Fit, FillsDevicesByPriorityInLayerOrder) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   LoadOptions options = no_margin();
-  options.rules_only = true;
+  options.placement.rules_only = true;
   TestDevice roomy({.name = "test0"});
   {
     Device* const devices[] = {&roomy, &host};
@@ -170,7 +171,7 @@ TEST(Fit, OnlyTheDeviceWhosePlanDoesNotFitGetsFewerLayers) {
   const SynthModel file(shape);
   LoadOptions options = no_margin();
   options.session.batch = 64;
-  options.rules_only = true;
+  options.placement.rules_only = true;
   for (const std::size_t buffer : {kLargest, kLargest - 1}) {
     TestDevice first({.name = "test0", .max_buffer = buffer});
     TestDevice second({.name = "test1"});
@@ -197,8 +198,8 @@ TEST(Fit, OnlyTheDeviceOutOfMemoryForASessionGetsLess) {
     Device* const devices[] = {&first, &second, &host};
     TestDevice* const all[] = {&first, &second, &host};
     LoadOptions options = no_margin();
-    options.rules_only = true;
-    options.pins = {{"output.*", "cpu0"}};  // so that the CPU has something to do
+    options.placement.rules_only = true;
+    options.placement.pins = {{"output.*", "cpu0"}};  // so that the CPU has something to do
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
     TestDevice& refusing = *all[refuses];
@@ -254,7 +255,7 @@ TEST(Fit, PinnedLayersStayOrFailWithTheBytes) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   LoadOptions options = no_margin();
-  options.pins = {{"blk\\.5\\..*", "test0"}};
+  options.placement.pins = {{"blk\\.5\\..*", "test0"}};
   for (const std::size_t memory : {100000U, 600000U}) {
     TestDevice device({.name = "test0", .memory = memory});
     Device* const devices[] = {&device, &host};
@@ -273,7 +274,7 @@ TEST(Fit, PinnedLayersStayOrFailWithTheBytes) {
     const auto step = (*model)->state()->definition->build({1, 1, 1, DType::kF16});
     for (const WeightLeaf& weight : step->weights) {
       if (weight.layer != 5) continue;
-      EXPECT_EQ((*model)->state()->homes.at(weight.info), 0);
+      EXPECT_EQ((*model)->state()->weights.at(weight.info).home, 0);
     }
     ASSERT_TRUE(Session::create(*model, small_session()));
   }
@@ -283,7 +284,7 @@ TEST(Fit, PinnedOpWithoutRoomNamesThePinAndTheBytes) {
   const SynthModel file(six_layers());
   TestDevice host = cpu();
   LoadOptions options = no_margin();
-  options.pins = {{"blk\\.0\\.attn_q", "test0"}};
+  options.placement.pins = {{"blk\\.0\\.attn_q", "test0"}};
   TestDevice device({.name = "test0", .memory = 20000});
   Device* const devices[] = {&device, &host};
   const auto model = Model::load(file.path(), devices, options);
@@ -351,12 +352,12 @@ TEST(Fit, PredictedMemoryIsAllocated) {
     options.session.batch = static_cast<std::int64_t>(1 + any(40));
     options.session.cache_type = any(2) == 0 ? DType::kF32 : DType::kF16;
     if (streams) {
-      options.stream_rows = 1;
-      options.rules_only = round % 2 == 0;
+      options.placement.stream_rows = 1;
+      options.placement.rules_only = round % 2 == 0;
     }
     if (any(2) == 0) options.memory_margin = any(100000);
     const Transcode modes[] = {Transcode::kNone, Transcode::kPrecise, Transcode::kLossy};
-    options.transcode = modes[any(3)];
+    options.placement.transcode = modes[any(3)];
     const auto model = Model::load(file.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();
     transcoded += (*model)->transcoded().size();

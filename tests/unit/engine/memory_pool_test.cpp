@@ -1,15 +1,15 @@
 // Devices whose memory is the host's: the bytes that they and the CPU are asked for together.
 // Devices, the CPU among them, exist only in this test. They need the bytes that they allocate when
 // nothing is short.
-#include "engine/memory_pool.h"
+#include "engine/load/memory_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "engine/fitted_step.h"
-#include "engine/session_steps.h"
+#include "engine/load/fitted_step.h"
+#include "engine/session/session_steps.h"
 #include "support/models.h"
 #include "support/test_device.h"
 
@@ -115,7 +115,7 @@ LoadOptions small() {
   options.session.context = 64;
   options.session.batch = 16;
   options.memory_margin = 0;
-  options.rules_only = true;
+  options.placement.rules_only = true;
   return options;
 }
 
@@ -165,8 +165,8 @@ class FitInPool : public ::testing::Test {
     for (const WeightLeaf& weight : step->weights) {
       if (weight.layer < 0) continue;
       int& home = homes[static_cast<std::size_t>(weight.layer)];
-      EXPECT_TRUE(home < 0 || home == state->homes.at(weight.info)) << "in two halves";
-      home = state->homes.at(weight.info);
+      EXPECT_TRUE(home < 0 || home == state->weights.at(weight.info).home) << "in two halves";
+      home = state->weights.at(weight.info).home;
     }
     return homes;
   }
@@ -279,7 +279,7 @@ TEST_F(FitInPool, LeavesTheMarginFree) {
 
 TEST_F(FitInPool, PinsWithoutRoomFailWithTheBytesOfBoth) {
   LoadOptions options = small();
-  options.pins = {{"output.*", "cpu0"}, {".*", "test0"}};
+  options.placement.pins = {{"output.*", "cpu0"}, {".*", "test0"}};
   const std::uint64_t both = needed(options);
   TestDevice enough(in_pool(both));
   EXPECT_TRUE(try_load({&enough, &host_}, options));
@@ -311,10 +311,10 @@ TEST_F(FitInPool, PlacementFileWithoutRoomNamesTheLine) {
     ASSERT_TRUE(placed);
     text = write_placement((*step)->graph, *placed);
   }
-  options.placement = std::move(*read_placement(text, "placed.txt"));
+  options.placement.file = std::move(*read_placement(text, "placed.txt"));
   // One byte is lacking for the last weight or cache there.
   const PlacementLine* last = nullptr;
-  for (const PlacementLine& line : options.placement->lines) {
+  for (const PlacementLine& line : options.placement.file->lines) {
     if (line.device == "test0" && (line.op == "weight" || line.op == "cache")) last = &line;
   }
   ASSERT_NE(last, nullptr);
@@ -478,17 +478,16 @@ TEST_F(FitOfLimits, DeviceWithItsOwnMemoryIsNotCounted) {
 }
 
 TEST_F(FitOfLimits, LoadedWeightsAreNotRequestedAgain) {
-  const auto state = loaded_.model->state();
+  const auto homes = loaded_.model->state()->weights.homes();
   const std::uint64_t session =
       loaded_.session->ledger().allocated("test0") + loaded_.session->ledger().allocated("cpu0");
   const Fit fresh = fit(*loaded_.model, {pooled(kMuch), pooled(kMuch), {.free = kMuch}});
   ASSERT_GT(sum(fresh), session + kLayers * kLayerBytes);
-  const Fit just =
-      fit(*loaded_.model, {pooled(session), pooled(session), {.free = kMuch}}, &state->homes);
+  const Fit just = fit(*loaded_.model, {pooled(session), pooled(session), {.free = kMuch}}, &homes);
   EXPECT_EQ(sum(just), session);
-  EXPECT_EQ(just.homes.weights, state->homes);
-  const Fit less = fit(*loaded_.model, {pooled(session - 1), pooled(session - 1), {.free = kMuch}},
-                       &state->homes);
+  EXPECT_EQ(just.homes.weights, homes);
+  const Fit less =
+      fit(*loaded_.model, {pooled(session - 1), pooled(session - 1), {.free = kMuch}}, &homes);
   EXPECT_TRUE(sum(less) < session || less.planned[0] == 0);
 }
 
@@ -546,7 +545,8 @@ TEST_F(FitInPool, ReasonCountsLoadedWeightsOfThePool) {
   FitRequest request;
   request.steps = session_steps(*complete(options.session, state->info));
   request.limits = {pooled(10000), pooled(10000), {.free = kMuch}};
-  request.loaded = &state->homes;
+  const auto homes = state->weights.homes();
+  request.loaded = &homes;
   EXPECT_GT(count_no_room(*state, request,
                           fmt::format("test1 and cpu0, in unified memory, it would need {} "
                                       "and may use {}",
@@ -581,9 +581,9 @@ TEST_F(FitInPool, RandomFitsNeverExceedTheMemory) {
     std::vector<Device*> devices;
     for (const auto& device : owned) devices.push_back(device.get());
     LoadOptions options = small();
-    options.rules_only = any(2) == 0;
+    options.placement.rules_only = any(2) == 0;
     options.memory_margin = margin;
-    if (any(2) == 0) options.stream_rows = 1;
+    if (any(2) == 0) options.placement.stream_rows = 1;
     const Loaded loaded = load(devices, options);
     std::uint64_t of_accelerators = 0;
     for (std::size_t i = 0; i < count; ++i) {

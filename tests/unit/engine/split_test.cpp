@@ -8,7 +8,7 @@
 #include <map>
 
 #include "engine/model_state.h"
-#include "engine/zeroed_caches.h"
+#include "engine/session/zeroed_caches.h"
 #include "model/split.h"
 #include "shunt/importance.h"
 #include "shunt/verify_model.h"
@@ -57,7 +57,7 @@ LoadOptions rows(std::vector<std::int64_t> shares) {
   LoadOptions options;
   options.session = small_session();
   options.memory_margin = 0;
-  options.rules_only = true;
+  options.placement.rules_only = true;
   options.split = {SplitMode::kRows, std::move(shares)};
   return options;
 }
@@ -100,7 +100,7 @@ std::map<std::string, WeightLeaf> weights_of(const ModelState& state, const Step
   for (const WeightLeaf& weight : step.weights) {
     weights[step.graph.node(weight.leaf).name] = weight;
   }
-  EXPECT_EQ(weights.size(), state.homes.size());
+  EXPECT_EQ(weights.size(), state.weights.homes().size());
   return weights;
 }
 
@@ -118,7 +118,7 @@ TEST(Split, PartsAreOnTheirDevicesAndTheTextIsUnchanged) {
     for (const WeightLeaf& weight : step.weights) {
       const std::string name = step.graph.node(weight.leaf).name;
       if (name.ends_with("/0") || name.ends_with("/1")) {
-        EXPECT_EQ(state->homes.at(weight.info), name.ends_with("/1")) << name;
+        EXPECT_EQ(state->weights.at(weight.info).home, name.ends_with("/1")) << name;
         ++parts;
       } else {
         EXPECT_EQ(weight.part_of, nullptr) << name;
@@ -127,7 +127,7 @@ TEST(Split, PartsAreOnTheirDevicesAndTheTextIsUnchanged) {
     EXPECT_EQ(parts, 2U * (2 * 7 + 1));  // of two layers' matrices and the output
     ASSERT_EQ(step.caches.size(), 8U);
     for (std::size_t i = 0; i < step.caches.size(); ++i) {
-      EXPECT_EQ(state->cache_homes[i], static_cast<int>(i % 2));
+      EXPECT_EQ(state->residency.caches[i], static_cast<int>(i % 2));
       // Of Q8_0, only two groups of heads are whole blocks of the matrix behind them.
       const std::int64_t size = dtype == DType::kQ8_0 ? 16 : i % 2 == 0 ? 24 : 8;
       EXPECT_EQ(step.graph.node(step.caches[i]).result.size(0), size);
@@ -144,7 +144,7 @@ TEST(Split, PartsAreOnTheirDevicesAndTheTextIsUnchanged) {
 }
 
 std::vector<std::byte> content(const ModelState& state, const WeightLeaf& weight) {
-  const Address at = state.weights.at(weight.info);
+  const Address at = state.weights.at(weight.info).address;
   std::vector<std::byte> bytes(weight.info->bytes);
   EXPECT_TRUE(at.buffer->read(at.offset, bytes));
   return bytes;
@@ -258,8 +258,8 @@ TEST(Split, UnsupportedNodesGoToOtherDevices) {
   expect_same(split, on_cpu(file.path()));
   const auto state = split.model->state();
   const StepGraph step = step_of(*state);
-  EXPECT_EQ(state->homes.at(weights_of(*state, step).at("blk.0.ffn_up.weight/1").info), 1);
-  for (const DeviceIndex home : state->cache_homes) EXPECT_EQ(home, 0);
+  EXPECT_EQ(state->weights.at(weights_of(*state, step).at("blk.0.ffn_up.weight/1").info).home, 1);
+  for (const DeviceIndex home : state->residency.caches) EXPECT_EQ(home, 0);
 }
 
 TEST(Split, PartsWithoutRoomGoToOtherDevices) {
@@ -279,7 +279,7 @@ TEST(Split, PartsWithoutRoomGoToOtherDevices) {
       expect_same(split, alone);
       const auto state = split.model->state();
       std::uint64_t on_b = 0;
-      for (const auto& [info, home] : state->homes) on_b += home == 1 ? info->bytes : 0;
+      for (const auto& [info, home] : state->weights.homes()) on_b += home == 1 ? info->bytes : 0;
       EXPECT_LE(on_b, memory);
       EXPECT_GE(on_b, before);
       before = on_b;
@@ -330,7 +330,7 @@ TEST(Split, ContinuesAfterTheLossOfADevice) {
     const StepGraph step = step_of(*state);
     for (const auto& [name, weight] : weights_of(*state, step)) {
       if (weight.part_of == nullptr) continue;
-      EXPECT_EQ(state->homes.at(weight.info), 0) << name;
+      EXPECT_EQ(state->weights.at(weight.info).home, 0) << name;
     }
   }
 }
@@ -353,7 +353,8 @@ TEST(Split, SessionCacheTypeMayBeSplitOtherwiseThanAtLoad) {
         options.session.cache_type = loaded.type;
         const auto model = Model::load(file.path(), devices, options);
         if (!model) throw std::runtime_error(to_text(model.error()));
-        EXPECT_EQ((*model)->state()->cache_homes.size(), devices.size() == 1 ? 4 : loaded.caches);
+        EXPECT_EQ((*model)->state()->residency.caches.size(),
+                  devices.size() == 1 ? 4 : loaded.caches);
         SessionOptions wanted = small_session();
         wanted.cache_type = used.type;
         const auto session = Session::create(*model, wanted);
@@ -408,16 +409,16 @@ TEST(Split, PinsOfWholeWeightsAndCachesApplyToTheirParts) {
   TestDevice b({.name = "b"});
   TestDevice host = cpu();
   LoadOptions options = rows({1, 1});
-  options.pins = {{"blk\\.0\\.attn_q\\.weight", "b"},
-                  {"blk\\.1\\.attn_q\\.weight/1", "a"},
-                  {"blk\\.1\\.attn_q\\.weight", "b"},
-                  {"keys of layer 0", "b"}};
+  options.placement.pins = {{"blk\\.0\\.attn_q\\.weight", "b"},
+                            {"blk\\.1\\.attn_q\\.weight/1", "a"},
+                            {"blk\\.1\\.attn_q\\.weight", "b"},
+                            {"keys of layer 0", "b"}};
   const EngineRun split = run(file.path(), {&a, &b, &host}, options);
   expect_same(split, on_cpu(file.path()));
   const auto state = split.model->state();
   const StepGraph step = step_of(*state);
   const auto weights = weights_of(*state, step);
-  const auto home = [&](const char* name) { return state->homes.at(weights.at(name).info); };
+  const auto home = [&](const char* name) { return state->weights.at(weights.at(name).info).home; };
   EXPECT_EQ(home("blk.0.attn_q.weight/0"), 1);
   EXPECT_EQ(home("blk.0.attn_q.weight/1"), 1);
   EXPECT_EQ(home("blk.1.attn_q.weight/0"), 1);
@@ -429,7 +430,7 @@ TEST(Split, PinsOfWholeWeightsAndCachesApplyToTheirParts) {
     const std::string& name = step.graph.node(step.caches[i]).name;
     const bool pinned = name.starts_with("keys of layer 0/");
     keys += pinned ? 1 : 0;
-    EXPECT_EQ(state->cache_homes[i], pinned || name.ends_with("/1")) << name;
+    EXPECT_EQ(state->residency.caches[i], pinned || name.ends_with("/1")) << name;
   }
   EXPECT_EQ(keys, 2U);
   const auto placed = state->place_step(std::make_shared<const StepGraph>(step),
@@ -478,7 +479,7 @@ TEST(Split, BiasesAreSplitWithTheirRows) {
     EXPECT_EQ(content(*state, weights.at("blk.1.attn_k.bias/1")),
               std::vector(bias.begin() + 24 * 4, bias.end()));
   }
-  EXPECT_EQ(state->homes.at(weights.at("blk.1.attn_k.bias/1").info), 1);
+  EXPECT_EQ(state->weights.at(weights.at("blk.1.attn_k.bias/1").info).home, 1);
   EXPECT_EQ(weights.at("blk.0.attn_q.bias/0").info->tensor.size(0), 48);
   EXPECT_EQ(step.caches.size(), 8U);  // whose rows stay apart
 }

@@ -1,6 +1,6 @@
 // A tensor that is embedding and output: where it is, and how often. Devices, the CPU among them,
 // exist only in this test.
-#include "engine/tied_output.h"
+#include "engine/load/tied_output.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ LoadOptions small() {
   options.session.context = 64;
   options.session.batch = 16;
   options.memory_margin = 0;
-  options.rules_only = true;
+  options.placement.rules_only = true;
   return options;
 }
 
@@ -69,7 +69,7 @@ std::map<std::string, int> leaves_of(const Model& model, const std::string& tens
   EXPECT_TRUE(step);
   for (const WeightLeaf& weight : step->weights) {
     if (weight.info->name != tensor) continue;
-    leaves[step->graph.node(weight.leaf).name] = state->homes.at(weight.info);
+    leaves[step->graph.node(weight.leaf).name] = state->weights.at(weight.info).home;
   }
   return leaves;
 }
@@ -130,7 +130,7 @@ TEST(TiedOutput, MayBePinnedByItsOwnName) {
   TestDevice device({});
   TestDevice host = cpu();
   LoadOptions options = small();
-  options.pins = {{"token_embd.weight", "cpu0"}, {"output.weight", "test0"}};
+  options.placement.pins = {{"token_embd.weight", "cpu0"}, {"output.weight", "test0"}};
   EXPECT_THAT(
       leaves_of(*load(file.path(), {&device, &host}, options), "token_embd.weight"),
       UnorderedElementsAre(std::pair("token_embd.weight", 1), std::pair("output.weight", 0)));
@@ -141,7 +141,7 @@ TEST(TiedOutput, IsStoredOnceIfLogitsArePinnedToTheCpu) {
   TestDevice device = without_rows();
   TestDevice host = cpu();
   LoadOptions options = small();
-  options.pins = {{"logits", "cpu0"}};
+  options.placement.pins = {{"logits", "cpu0"}};
   const auto model = load(file.path(), {&device, &host}, options);
   EXPECT_THAT(leaves_of(*model, "token_embd.weight"),
               UnorderedElementsAre(std::pair("token_embd.weight", 1)));
@@ -194,7 +194,7 @@ TEST(TiedOutput, FollowsAPlacementFile) {
     LoadOptions options = small();
     auto read = read_placement(write_placement(step->graph, *placed), "placed.txt");
     ASSERT_TRUE(read);
-    options.placement = std::move(*read);
+    options.placement.file = std::move(*read);
     for (const bool with_device : {false, true}) {
       std::vector<Device*> devices = {&device, &host};
       if (!with_device) devices.erase(devices.begin());
@@ -222,7 +222,7 @@ TEST(TiedOutput, MayBeSplitFromTheEmbeddingIfTranscodingFails) {
   TestDevice device({.answer = takes});
   TestDevice host = cpu();
   LoadOptions options = small();
-  options.transcode = Transcode::kLossy;
+  options.placement.transcode = Transcode::kLossy;
   const auto model = load(path, {&device, &host}, options);
   EXPECT_THAT(model->notes(), Contains(HasSubstr("so nothing was transcoded")));
   EXPECT_THAT(

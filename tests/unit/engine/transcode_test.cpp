@@ -37,7 +37,7 @@ LoadOptions load_options(Transcode transcode = Transcode::kPrecise) {
   options.session.context = 64;
   options.session.batch = 16;
   options.memory_margin = 0;
-  options.transcode = transcode;
+  options.placement.transcode = transcode;
   return options;
 }
 
@@ -51,7 +51,7 @@ std::shared_ptr<const Model> load(const std::string& path, std::vector<Device*> 
 /// The bytes of a weight where the model has it.
 std::vector<std::byte> bytes_in_memory(const Model& model, const gguf::TensorInfo& info,
                                        std::size_t size) {
-  const Address at = model.state()->weights.at(&info);
+  const Address at = model.state()->weights.at(&info).address;
   std::vector<std::byte> bytes(size);
   EXPECT_TRUE(at.buffer->read(at.offset, bytes));
   return bytes;
@@ -69,8 +69,8 @@ TEST(ModelTranscode, WeightsAreF16OnTheDeviceAndUnchangedElsewhere) {
   EXPECT_EQ(model->transcoded().size(), 2U * 7 + 1);
   std::size_t checked = 0;
   for (const gguf::TensorInfo& info : state.file.tensors()) {
-    const bool other = state.transcoded.contains(&info);
-    EXPECT_EQ(other, state.homes.at(&info) == 0) << info.name;
+    const bool other = state.weights.at(&info).transcoded.has_value();
+    EXPECT_EQ(other, state.weights.at(&info).home == 0) << info.name;
     if (!other) {
       const auto bytes = bytes_of(state.file, info);
       EXPECT_EQ(bytes_in_memory(*model, info, bytes.size()), bytes);
@@ -109,7 +109,7 @@ TEST(ModelTranscode, ReportsTheNormalizedMeanSquareError) {
   }
   std::vector<std::string> said;
   LoadOptions options = load_options(Transcode::kLossy);
-  options.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  options.placement.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
   const auto model = load(file.path(), {&test, &host}, options);
   ASSERT_TRUE(model);
   double all_off = 0;
@@ -202,7 +202,7 @@ TEST(ModelTranscode, PinnedLayerTooLargeAfterTranscodingIsOutOfMemory) {
   const SynthModel file(two_layers(DType::kQ8_0));
   TestDevice host = cpu();
   LoadOptions options = load_options();
-  options.pins = {{"blk\\.1\\..*", "test0"}};
+  options.placement.pins = {{"blk\\.1\\..*", "test0"}};
   // A layer has 2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 192 = 49152 values of its matrices.
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF32}}, .memory = 49152 * 3});
   Device* const devices[] = {&test, &host};
@@ -252,7 +252,7 @@ TEST(ModelTranscode, WeightWithValuesOutOfRangeStaysAndIsReported) {
   ASSERT_TRUE(session);
   EXPECT_TRUE((*session)->append(std::vector<std::int32_t>{1, 2, 3}));
 
-  options.pins = {{"blk.1.ffn_up", "test0"}};
+  options.placement.pins = {{"blk.1.ffn_up", "test0"}};
   Device* const devices[] = {&test, &host};
   const auto pinned = Model::load(file.path(), devices, options);
   ASSERT_FALSE(pinned);
@@ -267,9 +267,9 @@ TEST(ModelTranscode, DenyFailsIfTranscodingIsForbidden) {
   TestDevice test({.wants_types = {{DType::kQ8_0, DType::kF16}}});
   Device* const devices[] = {&test, &host};
   LoadOptions options = load_options();
-  options.fallback.mode = FallbackMode::kDeny;
+  options.placement.fallback.mode = FallbackMode::kDeny;
   EXPECT_TRUE(Model::load(file.path(), devices, options));
-  options.transcode = Transcode::kNone;
+  options.placement.transcode = Transcode::kNone;
   const auto denied = Model::load(file.path(), devices, options);
   ASSERT_FALSE(denied);
   EXPECT_THAT(denied.error().message(), HasSubstr("transcoding is off"));

@@ -1,0 +1,74 @@
+#include "engine/session/session_steps.h"
+
+#include <algorithm>
+#include <set>
+
+#include "device/device_set.h"
+#include "engine/session/cache_rows.h"
+#include "graph/storage_users.h"
+#include "ops/common/cache_types.h"
+#include "ops/common/checks.h"
+#include "shunt/message.h"
+
+namespace shunt {
+
+std::span<const DType> cache_types() {
+  return kCacheTypes;
+}
+
+Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model) {
+  constexpr std::int64_t kDefaultContext = 4096;
+  constexpr std::int64_t kMaxSequences = 4096;
+  if (options.sequences < 1 || options.sequences > kMaxSequences) {
+    return invalid("{} sequences; there may be from 1 to {}", options.sequences, kMaxSequences);
+  }
+  SessionOptions chosen = options;
+  if (chosen.context == 0) {
+    chosen.context = std::min(model.context, kDefaultContext) * chosen.sequences;
+  }
+  if (chosen.context < 1 || chosen.context > SessionOptions::kMaxContext) {
+    return invalid("a context of {} tokens; it may be from 1 to {}", options.context,
+                   SessionOptions::kMaxContext);
+  }
+  if (chosen.batch < 1) {
+    return invalid("batches of {} tokens; it must be at least 1", options.batch);
+  }
+  if (chosen.threads < 0) {
+    return invalid("{} threads; it may be 1 or more, or 0 for all", options.threads);
+  }
+  if (std::ranges::find(kCacheTypes, chosen.cache_type) == kCacheTypes.end()) {
+    return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
+                   list_types(kCacheTypes));
+  }
+  chosen.batch = std::min(chosen.batch, chosen.context);
+  return chosen;
+}
+
+StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs) {
+  return {tokens, outputs, CacheRows::needed(options.context, options.sequences),
+          options.cache_type};
+}
+
+int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {
+  constexpr std::ptrdiff_t kMost = 4;
+  const std::int64_t tokens = step.token_count.max;
+  if (tokens == 1 || tokens >= step.row_count.max) return 1;
+  std::set<DeviceIndex> computing;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (is_computed(graph.node(id))) computing.insert(placement.decisions[id].device);
+  }
+  const std::ptrdiff_t asynchronous = std::ranges::count_if(computing, [&](DeviceIndex device) {
+    return device_at(placement.devices, device).info().asynchronous;
+  });
+  if (asynchronous == 0) return 1;  // each step has ended when start() returns
+  const bool others = asynchronous < std::ssize(computing);
+  return static_cast<int>(std::min<std::ptrdiff_t>(asynchronous + (others ? 1 : 0), kMost));
+}
+
+std::vector<StepShape> session_steps(const SessionOptions& options) {
+  const StepShape single = step_shape(options, 1, 1);
+  if (options.batch == 1) return {single};
+  return {step_shape(options, options.batch, std::min(options.sequences, options.batch)), single};
+}
+
+}  // namespace shunt

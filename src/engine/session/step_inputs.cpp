@@ -1,0 +1,126 @@
+#include "engine/session/step_inputs.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/indexed_vector.h"
+#include "device/device_set.h"
+#include "engine/session/cache_rows.h"
+#include "shunt/message.h"
+
+namespace shunt {
+
+namespace {
+
+constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
+
+/// The elements of an input.
+template <class T>
+Result<std::span<T>> input(Plan& plan, Value leaf) {
+  SHUNT_ASSIGN(const std::span<std::byte> bytes, plan.input(leaf));
+  return std::span<T>(reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T));
+}
+
+std::int64_t size_of(std::span<const std::int32_t> tokens) {
+  return static_cast<std::int64_t>(tokens.size());
+}
+
+/// The cache rows of the first `length` tokens of the part's sequence: visit(first, end).
+template <class Visit>
+void each_run(const StepPart& part, std::int64_t length, const Visit& visit) {
+  for (std::size_t i = 0; length > 0; ++i, length -= CacheRows::kBlock) {
+    const std::int64_t first = part.blocks[i] * CacheRows::kBlock;
+    visit(first, first + std::min(length, CacheRows::kBlock));
+  }
+}
+
+std::int64_t row_of(const StepPart& part, std::int64_t position) {
+  const IndexedSpan<std::int64_t, const std::int64_t> blocks(part.blocks);
+  return blocks[position / CacheRows::kBlock] * CacheRows::kBlock + position % CacheRows::kBlock;
+}
+
+}  // namespace
+
+Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabulary) {
+  if (tokens.empty()) return invalid("there are no tokens to compute");
+  for (std::int32_t token : tokens) {
+    if (token < 0 || token >= vocabulary) {
+      return invalid("token {} is not one of the model's {}", token, vocabulary);
+    }
+  }
+  return ok();
+}
+
+std::int64_t row_granularity(const Plan& plan, std::int64_t context) {
+  std::set<int> computing;
+  for (const Segment& segment : plan.segments()) computing.insert(segment.device);
+  std::int64_t all = 1;
+  for (const int index : computing) {
+    const Device& device = device_at(plan.placement().devices, index);
+    const std::int64_t own = std::max<std::int64_t>(device.info().dynamic_dim_granularity, 1);
+    // Beyond the context there is nothing to round up to; so the product can't overflow.
+    if (own >= context || all >= context) return context;
+    all = std::lcm(all, own);
+  }
+  return std::min(all, context);
+}
+
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts,
+                 std::int64_t granularity) {
+  std::int64_t token_count = 0;
+  std::int64_t output_count = 0;
+  std::int64_t row_count = 0;
+  for (const StepPart& part : parts) {
+    token_count += size_of(part.tokens);
+    output_count += part.outputs;
+    if (part.tokens.empty()) continue;
+    each_run(part, part.length + size_of(part.tokens),
+             [&](std::int64_t, std::int64_t end) { row_count = std::max(row_count, end); });
+  }
+  const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
+  row_count = std::min((row_count + granularity - 1) / granularity * granularity, context);
+  SHUNT_TRY(plan.set_dynamic_dim(step.token_count, token_count));
+  SHUNT_TRY(plan.set_dynamic_dim(step.output_count, output_count));
+  SHUNT_TRY(plan.set_dynamic_dim(step.row_count, row_count));
+  SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, step.tokens));
+  SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, step.positions));
+  SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, step.cache_rows));
+  SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, step.mask));
+  SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, step.output_ids));
+  if (step.row_numbers.id != kNoNode) {
+    SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, step.row_numbers));
+    std::iota(numbers.begin(), numbers.end(), 0);
+  }
+  std::size_t token = 0;
+  std::size_t output = 0;
+  for (const StepPart& part : parts) {
+    for (std::size_t i = 0; i < part.tokens.size(); ++i, ++token) {
+      const std::int64_t position = part.length + static_cast<std::int64_t>(i);
+      ids[token] = part.tokens[i];
+      positions[token] = static_cast<std::int32_t>(position);
+      rows[token] = row_of(part, position);
+      // A token may look at itself and at all of its sequence before it.
+      std::uint16_t* row = mask.data() + static_cast<std::int64_t>(token) * context;
+      std::fill(row, row + row_count, kHalfMinusInfinity);
+      each_run(part, position + 1, [&](std::int64_t first, std::int64_t end) {
+        std::fill(row + first, row + end, std::uint16_t{0});
+      });
+    }
+    for (std::int64_t i = 0; i < part.outputs; ++i, ++output) {
+      output_ids[output] =
+          static_cast<std::int32_t>(static_cast<std::int64_t>(token) - part.outputs + i);
+    }
+  }
+  return ok();
+}
+
+Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
+                 std::int64_t length, std::int64_t outputs) {
+  CacheRows rows(1);
+  rows.resize(0, length + size_of(tokens));
+  const StepPart only = {tokens, length, outputs, rows.blocks(0)};
+  return fill_step(plan, step, {&only, 1});
+}
+
+}  // namespace shunt
