@@ -1,6 +1,7 @@
-// The test cases of every op. Those of a family are in cases/FAMILY.cpp, or in several files
-// cases/FAMILY_PART.cpp. Each file cases/NAME.cpp defines `CaseList NAME_case_list()`; the table of
-// these functions is generated from the file names (src/conformance/CMakeLists.txt).
+// The test cases of every op. Those of a family are beside its ops:
+// src/ops/FAMILY/FAMILY_cases.cpp, or in several files FAMILY_PART_cases.cpp. Each file
+// NAME_cases.cpp defines `CaseList NAME_cases_list()`; the table of these functions is generated
+// from the file names (src/conformance/CMakeLists.txt).
 #pragma once
 
 #include <span>

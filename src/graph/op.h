@@ -1,5 +1,5 @@
 // The interface that every op implements. Builder checks, `shunt ops` and the documentation table
-// are derived from it. The test cases of ops are in conformance/cases.
+// are derived from it. The test cases of ops are beside them, in NAME_cases.cpp.
 #pragma once
 
 #include <optional>

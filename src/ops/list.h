@@ -1,5 +1,5 @@
 // Every op there is. A new op adds a line in list.cpp, and a row with its test cases
-// in conformance/cases.
+// in FAMILY_cases.cpp.
 #pragma once
 
 #include <span>

@@ -75,7 +75,7 @@ TEST(OpCases, HaveOneRowForEveryOp) {
   std::multiset<const Op*> rows;
   for (const OpCases& row : all_op_cases()) rows.insert(&row.op());
   for (const Op* op : all_ops()) {
-    EXPECT_EQ(rows.count(op), 1U) << op->info().name << ": rows in src/conformance/cases";
+    EXPECT_EQ(rows.count(op), 1U) << op->info().name << ": rows in src/ops/*/*_cases.cpp";
   }
   EXPECT_EQ(rows.size(), all_ops().size());
 }

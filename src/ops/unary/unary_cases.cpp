@@ -97,7 +97,7 @@ void unary_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList unary_case_list() {
+CaseList unary_cases_list() {
   static const auto kCases = [] {
     std::vector<OpCases> rows = {
         {clamp_op, clamp_cases}, {leaky_relu_op, leaky_relu_cases}, {xielu_op, xielu_cases}};

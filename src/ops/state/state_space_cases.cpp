@@ -115,7 +115,7 @@ void ssm_scan_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList state_space_case_list() {
+CaseList state_space_cases_list() {
   static constexpr OpCases kCases[] = {
       {ssm_conv_op, ssm_conv_cases},
       {ssm_scan_op, ssm_scan_cases},

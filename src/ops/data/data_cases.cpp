@@ -194,7 +194,7 @@ void upscale_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList data_case_list() {
+CaseList data_cases_list() {
   static constexpr OpCases kCases[] = {
       {arange_op, arange_cases},
       {diag_op, diag_cases},

@@ -158,7 +158,7 @@ void solve_tri_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList matrix_case_list() {
+CaseList matrix_cases_list() {
   static constexpr OpCases kCases[] = {
       {matmul_op, matmul_cases},
       {solve_tri_op, solve_tri_cases},

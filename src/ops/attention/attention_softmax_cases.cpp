@@ -72,7 +72,7 @@ void softmax_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList attention_softmax_case_list() {
+CaseList attention_softmax_cases_list() {
   static constexpr OpCases kCases[] = {
       {softmax_op, softmax_cases},
   };

@@ -1,7 +1,7 @@
-#include "ops/sample/sample.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
+#include "ops/sample/sample.h"
 
 namespace shunt {
 
@@ -15,7 +15,7 @@ void cube_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList sample_case_list() {
+CaseList sample_cases_list() {
   static constexpr OpCases kCases[] = {
       {cube_op, cube_cases},
   };

@@ -129,7 +129,7 @@ void update_moment_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList training_pairs_case_list() {
+CaseList training_pairs_cases_list() {
   static constexpr OpCases kCases[] = {
       {acc_op, acc_cases},
       {cross_entropy_loss_op, cross_entropy_loss_cases},

@@ -1,7 +1,7 @@
-#include "ops/state/state.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
+#include "ops/state/state.h"
 
 namespace shunt {
 
@@ -151,7 +151,7 @@ void rwkv_wkv7_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList state_case_list() {
+CaseList state_cases_list() {
   static constexpr OpCases kCases[] = {
       {gated_delta_net_op, gated_delta_net_cases},
       {gated_linear_attn_op, gated_linear_attn_cases},

@@ -152,7 +152,7 @@ void custom_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList custom_case_list() {
+CaseList custom_cases_list() {
   static constexpr OpCases kCases[] = {
       {custom_op, custom_cases},
   };

@@ -1,8 +1,8 @@
-#include "ops/norm/norm.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
 #include "ops/common/type_lists.h"
+#include "ops/norm/norm.h"
 
 namespace shunt {
 
@@ -77,7 +77,7 @@ void rms_norm_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList norm_case_list() {
+CaseList norm_cases_list() {
   static constexpr OpCases kCases[] = {
       {group_norm_op, group_norm_cases},
       {l2_norm_op, l2_norm_cases},

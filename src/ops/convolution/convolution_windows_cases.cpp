@@ -140,7 +140,7 @@ void im2col_back_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList convolution_windows_case_list() {
+CaseList convolution_windows_cases_list() {
   static constexpr OpCases kCases[] = {
       {col2im_1d_op, col2im_1d_cases}, {im2col_op, im2col_cases},
       {im2col_3d_op, im2col_3d_cases}, {pool_1d_op, pool_1d_cases},

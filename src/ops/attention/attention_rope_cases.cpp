@@ -116,7 +116,7 @@ void rope_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList attention_rope_case_list() {
+CaseList attention_rope_cases_list() {
   static constexpr OpCases kCases[] = {
       {rope_op, rope_cases},
       {rope_back_op, rope_cases},

@@ -1,8 +1,8 @@
-#include "ops/reduce/reduce.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
 #include "ops/common/type_lists.h"
+#include "ops/reduce/reduce.h"
 
 namespace shunt {
 
@@ -45,7 +45,7 @@ void sum_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList reduce_case_list() {
+CaseList reduce_cases_list() {
   static constexpr OpCases kCases[] = {
       {cumsum_op, cumsum_cases},
       {mean_op, mean_cases},

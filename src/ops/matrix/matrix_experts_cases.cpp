@@ -117,7 +117,7 @@ void matmul_id_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList matrix_experts_case_list() {
+CaseList matrix_experts_cases_list() {
   static constexpr OpCases kCases[] = {
       {matmul_id_op, matmul_id_cases},
   };

@@ -205,7 +205,7 @@ void attention_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList attention_case_list() {
+CaseList attention_cases_list() {
   static constexpr OpCases kCases[] = {
       {attention_op, attention_cases},
   };

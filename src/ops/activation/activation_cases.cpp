@@ -89,7 +89,7 @@ void gated_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList activation_case_list() {
+CaseList activation_cases_list() {
   static constexpr OpCases kCases[] = {
       {geglu_op, gated_cases<GatedParams>},       {geglu_erf_op, gated_cases<GatedParams>},
       {geglu_quick_op, gated_cases<GatedParams>}, {reglu_op, gated_cases<GatedParams>},

@@ -220,7 +220,7 @@ void set_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList data_copies_case_list() {
+CaseList data_copies_cases_list() {
   static constexpr OpCases kCases[] = {
       {concat_op, concat_cases}, {cont_op, cont_cases}, {dup_op, cont_cases}, {cpy_op, cpy_cases},
       {repeat_op, repeat_cases}, {roll_op, roll_cases}, {set_op, set_cases},

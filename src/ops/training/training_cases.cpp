@@ -1,8 +1,8 @@
-#include "ops/training/training.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
 #include "ops/common/type_lists.h"
+#include "ops/training/training.h"
 
 namespace shunt {
 
@@ -141,7 +141,7 @@ void repeat_back_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList training_case_list() {
+CaseList training_cases_list() {
   static constexpr OpCases kCases[] = {
       {count_equal_op, count_equal_cases},       {get_rows_back_op, get_rows_back_cases},
       {opt_step_adamw_op, opt_step_adamw_cases}, {out_prod_op, out_prod_cases},

@@ -105,7 +105,7 @@ void set_rows_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList rows_case_list() {
+CaseList rows_cases_list() {
   static constexpr OpCases kCases[] = {
       {get_rows_op, get_rows_cases},
       {set_rows_op, set_rows_cases},

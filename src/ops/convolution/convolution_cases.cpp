@@ -1,9 +1,9 @@
-#include "ops/convolution/convolution.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/case_windows.h"
 #include "conformance/cases.h"
 #include "ops/common/type_lists.h"
+#include "ops/convolution/convolution.h"
 
 namespace shunt {
 
@@ -181,7 +181,7 @@ void conv_transpose_2d_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList convolution_case_list() {
+CaseList convolution_cases_list() {
   static constexpr OpCases kCases[] = {
       {conv_2d_op, conv_2d_cases},
       {conv_2d_dw_op, conv_2d_dw_cases},

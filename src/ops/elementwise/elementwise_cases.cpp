@@ -1,8 +1,8 @@
-#include "ops/elementwise/elementwise.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
 #include "ops/common/type_lists.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace shunt {
 
@@ -110,7 +110,7 @@ void broadcast_cases(const Op&, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList elementwise_case_list() {
+CaseList elementwise_cases_list() {
   static constexpr OpCases kCases[] = {
       {add1_op, add1_cases},     {add_id_op, add_id_cases}, {scale_op, scale_cases},
       {add_op, broadcast_cases}, {sub_op, broadcast_cases}, {mul_op, broadcast_cases},

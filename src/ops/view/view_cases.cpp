@@ -106,7 +106,7 @@ void view_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList view_case_list() {
+CaseList view_cases_list() {
   static constexpr OpCases kCases[] = {
       {permute_op, permute_cases},
       {reshape_op, reshape_cases},

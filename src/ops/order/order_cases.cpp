@@ -1,8 +1,8 @@
-#include "ops/order/order.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
 #include "ops/common/type_lists.h"
+#include "ops/order/order.h"
 
 namespace shunt {
 
@@ -60,7 +60,7 @@ void top_k_cases(const Op& op, const CaseSink& sink) {
 
 }  // namespace
 
-CaseList order_case_list() {
+CaseList order_cases_list() {
   static constexpr OpCases kCases[] = {
       {argmax_op, argmax_cases},
       {argsort_op, argsort_cases},
