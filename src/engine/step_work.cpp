@@ -26,6 +26,16 @@ std::set<const gguf::TensorInfo*> ends_of(const ModelDefinition& definition) {
   return ends;
 }
 
+/// The leaves of a step that hold those weights.
+std::set<NodeId> leaves_of_ends(const StepGraph& step, const ModelDefinition& definition) {
+  const auto ends = ends_of(definition);
+  std::set<NodeId> leaves;
+  for (const WeightLeaf& weight : step.weights) {
+    if (ends.contains(&weight.file_tensor())) leaves.insert(weight.leaf);
+  }
+  return leaves;
+}
+
 /// Elements of the weight that a node looks at.
 double elements_read(const Graph& graph, const Node& node, const Tensor& weight,
                      double operations) {
@@ -44,11 +54,7 @@ Result<Amounts> step_work(const ModelState& model, const StepShape& shape) {
   SHUNT_ASSIGN(const auto typed, model.build(built, model.weights.transcoded()));
   const StepGraph& step = *typed;
   const Graph& graph = step.graph;
-  const auto ends = ends_of(*model.definition);
-  std::set<NodeId> of_ends;
-  for (const WeightLeaf& weight : step.weights) {
-    if (ends.contains(&weight.file_tensor())) of_ends.insert(weight.leaf);
-  }
+  const std::set<NodeId> of_ends = leaves_of_ends(step, *model.definition);
   const double logits_share =
       static_cast<double>(shape.outputs) / static_cast<double>(shape.tokens);
   Amounts work = {};

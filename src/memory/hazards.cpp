@@ -15,6 +15,43 @@ std::size_t index_of(const std::vector<T>& sorted, const T& value) {
                                   sorted.begin());
 }
 
+template <class T>
+void sort_without_repeats(std::vector<T>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+bool can_conflict(const Region& region, MemoryHazards::Of of) {
+  return region.begin < region.end && (of == MemoryHazards::Of::kAll || !region.own);
+}
+
+/// By buffer: where its regions begin and end.
+using HazardBounds = std::map<const void*, std::vector<std::size_t>>;
+
+/// The buffers that an access writes, without bounds.
+HazardBounds written_buffers(std::span<const Footprint> accesses, MemoryHazards::Of of) {
+  HazardBounds written;
+  for (const Footprint& access : accesses) {
+    for (const Region& region : access.writes) {
+      if (can_conflict(region, of)) written[region.buffer];
+    }
+  }
+  return written;
+}
+
+/// Calls visit(region, writes, bounds) for each region of an access that is in one of these
+/// buffers.
+template <class Visit>
+void for_each_region(const Footprint& access, MemoryHazards::Of of, HazardBounds& buffers,
+                     Visit&& visit) {
+  for (const bool writes : {false, true}) {
+    for (const Region& region : writes ? access.writes : access.reads) {
+      const auto found = buffers.find(region.buffer);
+      if (can_conflict(region, of) && found != buffers.end()) visit(region, writes, found->second);
+    }
+  }
+}
+
 }  // namespace
 
 /// For each byte of a buffer the last access of each stream that touched it: a segment tree.
@@ -85,48 +122,33 @@ struct MemoryHazards::BufferTouches {
 MemoryHazards::MemoryHazards(std::span<const Footprint> accesses, Of of)
     : touches_(accesses.size()) {
   for (const Footprint& access : accesses) streams_.push_back(access.stream);
-  std::sort(streams_.begin(), streams_.end());
-  streams_.erase(std::unique(streams_.begin(), streams_.end()), streams_.end());
+  sort_without_repeats(streams_);
   for (const Footprint& access : accesses) stream_of_.push_back(index_of(streams_, access.stream));
 
-  std::map<const void*, std::vector<std::size_t>> bounds;
-  const auto counts = [&](const Region& region) {
-    return region.begin < region.end && (of == Of::kAll || !region.own);
-  };
+  HazardBounds bounds = written_buffers(accesses, of);
   for (const Footprint& access : accesses) {
-    for (const Region& region : access.writes) {
-      if (counts(region)) bounds[region.buffer];
-    }
+    for_each_region(access, of, bounds, [](const Region& region, bool, auto& of_buffer) {
+      of_buffer.push_back(region.begin);
+      of_buffer.push_back(region.end);
+    });
   }
-  const auto each = [&](auto&& visit) {
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-      for (const bool writes : {false, true}) {
-        for (const Region& region : writes ? accesses[i].writes : accesses[i].reads) {
-          const auto found = bounds.find(region.buffer);
-          if (counts(region) && found != bounds.end()) visit(i, region, writes, *found);
-        }
-      }
-    }
-  };
-  each([](std::size_t, const Region& region, bool, auto& buffer) {
-    buffer.second.push_back(region.begin);
-    buffer.second.push_back(region.end);
-  });
   std::map<const void*, std::size_t> numbers;
   for (auto& [buffer, of_buffer] : bounds) {
-    std::sort(of_buffer.begin(), of_buffer.end());
-    of_buffer.erase(std::unique(of_buffer.begin(), of_buffer.end()), of_buffer.end());
+    sort_without_repeats(of_buffer);
     numbers[buffer] = buffers_.size();
     const LastTouches none(of_buffer.size() - 1, streams_.size());
     buffers_.push_back({none, none});
   }
-  each([&](std::size_t access, const Region& region, bool writes, const auto& buffer) {
-    touches_[access].push_back(
-        {numbers[buffer.first],
-         {index_of(buffer.second, region.begin), index_of(buffer.second, region.end)},
-         writes});
-  });
-  for (std::vector<Touch>& touches : touches_) merge(touches);
+  for (std::size_t i = 0; i < accesses.size(); ++i) {
+    for_each_region(accesses[i], of, bounds,
+                    [&](const Region& region, bool writes, const auto& of_buffer) {
+                      touches_[i].push_back(
+                          {numbers[region.buffer],
+                           {index_of(of_buffer, region.begin), index_of(of_buffer, region.end)},
+                           writes});
+                    });
+    merge(touches_[i]);
+  }
 }
 
 MemoryHazards::~MemoryHazards() = default;

@@ -28,6 +28,10 @@ Region region(const std::byte* data, std::size_t bytes) {
   return {nullptr, begin, begin + bytes};
 }
 
+Region region(const Tensor& tensor, const TensorArg& arg) {
+  return region(arg.data, static_cast<std::size_t>(byte_span(tensor)));
+}
+
 }  // namespace
 
 TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) const {
@@ -66,6 +70,30 @@ void CpuBinding::add_patches(std::size_t call, const Tensor& tensor, TensorArg& 
   }
 }
 
+Status CpuBinding::bind_sources(std::size_t index, std::span<const Address> nodes,
+                                Footprint& touched) {
+  const PreparedNode& prepared = prepared_.nodes[index];
+  Call& call = calls_[index];
+  for (std::size_t s = 0; s < prepared.sources.size(); ++s) {
+    const NodeId source = prepared.sources[s];
+    if (source == kNoNode) continue;
+    const Tensor& tensor = prepared_.graph.node(source).result;
+    const Address& at = nodes[source];
+    if (host_data(at) == nullptr) {
+      return fail(ErrorCode::kInternal, "{}: source {} has no address",
+                  prepared_.graph.describe(prepared.node), s);
+    }
+    SHUNT_TRY(check_layout(prepared, s, at));
+    call.sources[s] = argument(tensor, at);
+    call.sources[s].interleaved = prepared.interleaved[s];
+    call.sources[s].has_lanes = prepared.has_lanes[s];
+    add_patches(index, tensor, call.sources[s]);
+    const bool written = prepared.writes_last_source && s + 1 == prepared.sources.size();
+    (written ? touched.writes : touched.reads).push_back(region(tensor, call.sources[s]));
+  }
+  return ok();
+}
+
 Status CpuBinding::bind(const Addresses& addresses) {
   SHUNT_TRY(reserve_scratch(prepared_.pool, prepared_.worker_scratch));
   const Graph& graph = prepared_.graph;
@@ -76,26 +104,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     const Node& node = graph.node(prepared.node);
     Call& call = calls_[i];
     Footprint touched;
-    const auto range = [](const Tensor& tensor, const TensorArg& arg) {
-      return region(arg.data, static_cast<std::size_t>(byte_span(tensor)));
-    };
-    for (std::size_t s = 0; s < prepared.sources.size(); ++s) {
-      const NodeId source = prepared.sources[s];
-      if (source == kNoNode) continue;
-      const Tensor& tensor = graph.node(source).result;
-      const Address& at = addresses.nodes[source];
-      if (host_data(at) == nullptr) {
-        return fail(ErrorCode::kInternal, "{}: source {} has no address",
-                    graph.describe(prepared.node), s);
-      }
-      SHUNT_TRY(check_layout(prepared, s, at));
-      call.sources[s] = argument(tensor, at);
-      call.sources[s].interleaved = prepared.interleaved[s];
-      call.sources[s].has_lanes = prepared.has_lanes[s];
-      add_patches(i, tensor, call.sources[s]);
-      const bool written = prepared.writes_last_source && s + 1 == prepared.sources.size();
-      (written ? touched.writes : touched.reads).push_back(range(tensor, call.sources[s]));
-    }
+    SHUNT_TRY(bind_sources(i, addresses.nodes, touched));
     const Address& at = addresses.nodes[prepared.node];
     if (host_data(at) == nullptr) {
       return fail(ErrorCode::kInternal, "{}: its result has no address",
@@ -103,7 +112,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     }
     call.result = argument(node.result, at);
     add_patches(i, node.result, call.result);
-    touched.writes.push_back(range(node.result, call.result));
+    touched.writes.push_back(region(node.result, call.result));
     call.params = &graph.node(prepared.asked).params;
     call.run = &state_;
     Region scratch;

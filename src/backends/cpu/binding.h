@@ -79,6 +79,8 @@ class CpuBinding final : public HostBinding, private Task {
 
   TensorArg argument(const Tensor& tensor, const Address& address) const;
   Status check_layout(const PreparedNode& user, std::size_t source, const Address& at) const;
+  /// Of call `index`; adds their memory to `touched`.
+  Status bind_sources(std::size_t index, std::span<const Address> nodes, Footprint& touched);
   void find_barriers(std::span<const Footprint> footprints);
   void add_patches(std::size_t call, const Tensor& tensor, TensorArg& argument);
   void run(int worker) override;

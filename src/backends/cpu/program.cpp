@@ -29,10 +29,6 @@ class Preparer {
 
   Result<Prepared> run(const SegmentView& segment, const Table& table,
                        std::span<const Pattern> patterns) {
-    std::size_t slot = 0;
-    std::size_t slot_bytes = 0;
-    std::vector<Staged> slots(kScratchSlots);  // the form staged last in each, then lasting ones
-    std::vector<std::size_t> lasting_bytes;
     const Fusions fusions(segment, patterns, made_.target);
     for (NodeId id : segment.nodes) {
       if (fusions.is_inside(id)) continue;
@@ -49,25 +45,8 @@ class Preparer {
         staged = {prepared.asked, *form};
         prepared.staged = true;
       }
-      const auto same = [&](const Staged& other) { return serves(other, staged, segment.memory); };
-      if (const auto found = std::ranges::find_if(slots, same); found != slots.end()) {
-        prepared.scratch_slot = static_cast<std::size_t>(found - slots.begin());
-        prepared.staged_for = true;
-      } else if (scratch > 0 && staged.form.lasting) {
-        prepared.scratch_slot = slots.size();
-        slots.push_back(staged);
-        lasting_bytes.push_back(scratch);
-      } else if (scratch > 0) {
-        prepared.scratch_slot = slot;
-        slots[slot] = staged;
-        slot = (slot + 1) % kScratchSlots;
-        slot_bytes = std::max(slot_bytes, scratch);
-      }
-      if (node.writes_storage) {
-        for (Staged& made : slots) {
-          if (reads(made, node.storage)) made.node = kNoNode;
-        }
-      }
+      choose_slot(prepared, staged, scratch, segment.memory);
+      if (node.writes_storage) forget_forms_of(node.storage);
       made_.worker_scratch =
           std::max(made_.worker_scratch, kernel->worker_scratch(view, made_.target));
       made_.nodes.push_back(std::move(prepared));
@@ -77,12 +56,7 @@ class Preparer {
         add_in_place(made_.graph, id, kernel->in_place_source(), made_.needs);
       }
     }
-    for (std::size_t i = 0; i <= slots.size(); ++i) {
-      made_.slot_starts.push_back(made_.needs.scratch_bytes);
-      if (i == slots.size()) break;
-      made_.needs.scratch_bytes +=
-          i < kScratchSlots ? slot_bytes : lasting_bytes[i - kScratchSlots];
-    }
+    place_slots();
     return std::move(made_);
   }
 
@@ -119,6 +93,39 @@ class Preparer {
     }
     return ok();
   }
+  /// The slot of a node's scratch: that of another node with the same form, one of its own for a
+  /// lasting form, or the next of those that are used in turn.
+  void choose_slot(PreparedNode& prepared, const Staged& staged, std::size_t scratch,
+                   std::span<const BufferType* const> memory) {
+    const auto same = [&](const Staged& other) { return serves(other, staged, memory); };
+    if (const auto found = std::ranges::find_if(slots_, same); found != slots_.end()) {
+      prepared.scratch_slot = static_cast<std::size_t>(found - slots_.begin());
+      prepared.staged_for = true;
+    } else if (scratch > 0 && staged.form.lasting) {
+      prepared.scratch_slot = slots_.size();
+      slots_.push_back(staged);
+      lasting_bytes_.push_back(scratch);
+    } else if (scratch > 0) {
+      prepared.scratch_slot = slot_;
+      slots_[slot_] = staged;
+      slot_ = (slot_ + 1) % kScratchSlots;
+      slot_bytes_ = std::max(slot_bytes_, scratch);
+    }
+  }
+  /// A node writes into this memory.
+  void forget_forms_of(NodeId storage) {
+    for (Staged& made : slots_) {
+      if (reads(made, storage)) made.node = kNoNode;
+    }
+  }
+  void place_slots() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      made_.slot_starts.push_back(made_.needs.scratch_bytes);
+      made_.needs.scratch_bytes +=
+          i < kScratchSlots ? slot_bytes_ : lasting_bytes_[i - kScratchSlots];
+    }
+    made_.slot_starts.push_back(made_.needs.scratch_bytes);
+  }
   /// Whether the form that a node has staged is the one that another node needs.
   bool serves(const Staged& made, const Staged& wanted,
               std::span<const BufferType* const> memory) const {
@@ -137,6 +144,11 @@ class Preparer {
   }
 
   Prepared made_;
+  // The form staged last in each slot that is used in turn, then lasting ones.
+  std::vector<Staged> slots_ = std::vector<Staged>(kScratchSlots);
+  std::vector<std::size_t> lasting_bytes_;
+  std::size_t slot_ = 0;  // the next one in turn
+  std::size_t slot_bytes_ = 0;
 };
 
 }  // namespace

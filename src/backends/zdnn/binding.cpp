@@ -7,6 +7,24 @@
 
 namespace shunt::zdnn {
 
+/// A weight, or the address of plain data. Numbers of a slot come in during a run.
+Status ZdnnBinding::bind_source(const PreparedNode& node, std::size_t s, const Address& at,
+                                Call& call) {
+  const PreparedSource& source = node.sources[s];
+  if (source.kind == SourceKind::kWeight || source.kind == SourceKind::kWeightRow) {
+    SourceArg& arg = call.launch->sources[s];
+    arg.weight = find_weight(at);
+    if (arg.weight == nullptr) {
+      return invalid("{}: {} is in a buffer of {} that was not allocated for it",
+                     graph_.describe(node.id), graph_.describe(source.id),
+                     at ? at.buffer->type().name() : "no");
+    }
+  } else if (source.kind == SourceKind::kPlain) {
+    SHUNT_ASSIGN(call.sources[s], host_address(graph_, node.id, source.id, at));
+  }
+  return ok();
+}
+
 Status ZdnnBinding::bind(const Addresses& addresses) {
   const auto address = [&](NodeId node, NodeId of) {
     return host_address(graph_, node, of, addresses.nodes[of]);
@@ -31,17 +49,7 @@ Status ZdnnBinding::bind(const Addresses& addresses) {
     for (std::size_t s = 0; s < kMaxSources; ++s) {
       const PreparedSource& source = node.sources[s];
       if (source.kind == SourceKind::kAbsent) continue;
-      const Address& at = addresses.nodes[source.id];
-      if (source.kind == SourceKind::kWeight || source.kind == SourceKind::kWeightRow) {
-        launch.sources[s].weight = find_weight(at);
-        if (launch.sources[s].weight == nullptr) {
-          return invalid("{}: {} is in a buffer of {} that was not allocated for it",
-                         graph_.describe(node.id), graph_.describe(source.id),
-                         at ? at.buffer->type().name() : "no");
-        }
-      } else if (source.kind == SourceKind::kPlain) {
-        SHUNT_ASSIGN(call.sources[s], address(node.id, source.id));
-      }
+      SHUNT_TRY(bind_source(node, s, addresses.nodes[source.id], call));
     }
     if (node.plain) {
       SHUNT_ASSIGN(call.result, address(node.id, node.id));
@@ -118,6 +126,22 @@ void ZdnnBinding::compute(std::size_t index) {
   }
 }
 
+/// By the machine, and again with saturated sources if the result is out of range. Returns whether
+/// there is a result.
+Result<bool> ZdnnBinding::compute_in_range(std::size_t index, Ready& ready) {
+  Launch& launch = *calls_[index].launch;
+  compute(index);
+  if (launch.outcome() == Outcome::kOutOfRange && saturates()) {
+    SHUNT_ASSIGN(const bool other, saturate_sources(index));
+    if (other) {
+      SHUNT_ASSIGN(ready, fill_sources(index));
+      if (ready.in_range) compute(index);
+    }
+  }
+  if (launch.outcome() == Outcome::kFailed) return std::move(*launch.error());
+  return launch.outcome() == Outcome::kOk;
+}
+
 Status ZdnnBinding::run_node(std::size_t index) {
   const PreparedNode& node = prepared_.nodes[index];
   Call& call = calls_[index];
@@ -135,16 +159,8 @@ Status ZdnnBinding::run_node(std::size_t index) {
   }
   if (call.result != nullptr) launch.host_result = host(node.id, call.result);
   if (!sums_nothing && ready.in_range) {
-    compute(index);
-    if (launch.outcome() == Outcome::kOutOfRange && saturates()) {
-      SHUNT_ASSIGN(const bool other, saturate_sources(index));
-      if (other) {
-        SHUNT_ASSIGN(ready, fill_sources(index));
-        if (ready.in_range) compute(index);
-      }
-    }
-    if (launch.outcome() == Outcome::kFailed) return std::move(*launch.error());
-    if (launch.outcome() == Outcome::kOk) {
+    SHUNT_ASSIGN(const bool done, compute_in_range(index, ready));
+    if (done) {
       if (ready.saturated || launch.saturated())
         shared_.ranges.count(graph_.describe(node.id), true);
       return ok();

@@ -116,6 +116,7 @@ class ZdnnBinding final : public HostBinding {
   /// Sets a slot's stick to its dimensions in this run, in its piece of scratch.
   Stick& place(std::size_t slot, const Dims& dims);
   bool saturates() const { return shared_.machine.saturates(); }
+  Status bind_source(const PreparedNode& node, std::size_t s, const Address& at, Call& call);
   Status run_node(std::size_t index);
   Status fill(std::size_t slot);
   /// Dense numbers, or those of a type of the host, into a slot.
@@ -140,6 +141,7 @@ class ZdnnBinding final : public HostBinding {
   Result<bool> saturate_sources(std::size_t index);
   /// By the machine. The outcome is in the launch.
   void compute(std::size_t index);
+  Result<bool> compute_in_range(std::size_t index, Ready& ready);
   void bring_out(Launch& launch, const SlotState& slot) const;
   /// True if numbers of a source or of the result were too large, and became the largest one.
   Result<bool> compute_plainly(std::size_t index);

@@ -49,52 +49,71 @@ bool take_as_f16(float scale, Take take) {
   return (inner != scale && take(inner + std::copysign(kLeastF16, scale))) || taken;
 }
 
+/// A scale of a block that was tried, with the best multiples of its parts.
+template <std::size_t Parts>
+struct TriedBlockScale {
+  BlockScale<Parts> scale;
+  double gain = 0;
+  double xl = 0;  // with the multiples as levels
+  double ll = 0;
+};
+
+/// Adds the multiple of a tried scale that suits a part best; `best` is the scale that this part
+/// wants.
+template <std::size_t Parts, class Sums>
+void choose_multiple(TriedBlockScale<Parts>& tried, std::size_t part, float best,
+                     const Multiples& multiples, const Sums& sums) {
+  const int last = multiples.count - 1;
+  ScaleSums chosen;
+  float chosen_gain = 0;
+  int chosen_k = -1;
+  const auto take = [&](int k) {
+    const float scale = tried.scale.d * multiples.of(k);
+    const ScaleSums here = sums(part, scale);
+    if (chosen_k >= 0 && !(here.gain(scale) > chosen_gain)) return;
+    chosen = here;
+    chosen_gain = here.gain(scale);
+    chosen_k = k;
+  };
+  const float wanted = best / tried.scale.d;
+  const int below = multiples.below(wanted);
+  take(below);
+  if (below < last) take(below + 1);
+  // Where a scale is out of reach, that of the other sign may have numbers that go farther.
+  if (multiples.first < 0 && wanted < multiples.first) take(last);
+  if (multiples.first < 0 && wanted > multiples.of(last)) take(0);
+  const double multiple = multiples.of(chosen_k);
+  tried.scale.k[part] = static_cast<std::uint8_t>(chosen_k);
+  tried.gain += chosen_gain;
+  tried.xl += chosen.xl * multiple;
+  tried.ll += chosen.ll * multiple * multiple;
+}
+
+/// The value that is farthest from 0, the first of several.
+template <std::size_t Count>
+float farthest_from_zero(const std::array<float, Count>& values) {
+  float farthest = 0;
+  for (const float value : values) {
+    if (std::fabs(value) > std::fabs(farthest)) farthest = value;
+  }
+  return farthest;
+}
+
 /// `sums(part, scale)` gives the sums of a part with the numbers that suit the scale. `tries`
 /// scales are tried for each end that the multiples have.
 template <std::size_t Parts, class Sums>
 BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Multiples& multiples,
                                   int tries, Sums sums) {
-  struct Tried {
-    BlockScale<Parts> scale;
-    double gain = 0;
-    double xl = 0;  // with the multiples as levels
-    double ll = 0;
-  };
-  const int last = multiples.count - 1;
+  using Tried = TriedBlockScale<Parts>;
   const auto at = [&](float d) {
     Tried tried = {.scale = {.d = d, .k = {}}};
     for (std::size_t part = 0; part < Parts; ++part) {
-      ScaleSums chosen;
-      float chosen_gain = 0;
-      int chosen_k = -1;
-      const auto take = [&](int k) {
-        const float scale = d * multiples.of(k);
-        const ScaleSums here = sums(part, scale);
-        if (chosen_k >= 0 && !(here.gain(scale) > chosen_gain)) return;
-        chosen = here;
-        chosen_gain = here.gain(scale);
-        chosen_k = k;
-      };
-      const float wanted = best[part] / d;
-      const int below = multiples.below(wanted);
-      take(below);
-      if (below < last) take(below + 1);
-      // Where a scale is out of reach, that of the other sign may have numbers that go farther.
-      if (multiples.first < 0 && wanted < multiples.first) take(last);
-      if (multiples.first < 0 && wanted > multiples.of(last)) take(0);
-      const double multiple = multiples.of(chosen_k);
-      tried.scale.k[part] = static_cast<std::uint8_t>(chosen_k);
-      tried.gain += chosen_gain;
-      tried.xl += chosen.xl * multiple;
-      tried.ll += chosen.ll * multiple * multiple;
+      choose_multiple(tried, part, best[part], multiples, sums);
     }
     return tried;
   };
 
-  float largest = 0;
-  for (const float scale : best) {
-    if (std::fabs(scale) > std::fabs(largest)) largest = scale;
-  }
+  const float largest = farthest_from_zero(best);
   if (largest == 0) return {};
   Tried found;
   const auto take = [&](float scale) {
@@ -106,7 +125,7 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
       return true;
     });
   };
-  const float high = multiples.of(last);
+  const float high = multiples.of(multiples.count - 1);
   for (int i = 0; i < tries; ++i) {
     const float beyond = multiples.step * (0.5f - 0.25f * static_cast<float>(i));
     take(largest / (high + beyond));

@@ -46,7 +46,12 @@ CostTables::CostTables(const CostProblem& problem)
     add_source(read.value);
     first_source_.push_back(sources_.size());
   }
+  add_users();
+  add_groups(problem);
+}
 
+/// By value, the nodes that read it: the sources, turned round.
+void CostTables::add_users() {
   first_user_.assign(values() + 1, 0);
   for (std::uint32_t value : sources_) ++first_user_[value + 1];
   for (std::size_t v = 0; v < values(); ++v) first_user_[v + 1] += first_user_[v];
@@ -55,7 +60,6 @@ CostTables::CostTables(const CostProblem& problem)
   for (std::size_t i = 0; i < nodes_; ++i) {
     for (std::uint32_t value : sources(i)) users_[next[value]++] = static_cast<std::uint32_t>(i);
   }
-  add_groups(problem);
 }
 
 void CostTables::add_groups(const CostProblem& problem) {

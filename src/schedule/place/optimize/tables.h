@@ -64,6 +64,7 @@ class CostTables {
   static constexpr std::size_t kAlone = std::numeric_limits<std::size_t>::max();
 
  private:
+  void add_users();
   void add_groups(const CostProblem& problem);
 
   std::size_t devices_;
