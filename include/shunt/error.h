@@ -122,7 +122,9 @@ inline Status ok() {
 /// `SHUNT_ASSIGN(auto x, f());` declares x with the value of f(), or returns f()'s error.
 #define SHUNT_ASSIGN(declaration, expression) \
   SHUNT_ASSIGN_INNER(SHUNT_CONCAT(shunt_result_, __LINE__), declaration, expression)
+// NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared can have none
 #define SHUNT_ASSIGN_INNER(result, declaration, expression)      \
   auto result = (expression);                                    \
   if (!result) return ::shunt::Error(std::move(result.error())); \
   declaration = std::move(*result)
+// NOLINTEND(bugprone-macro-parentheses)

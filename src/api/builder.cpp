@@ -55,6 +55,7 @@ RecurrenceExpr apply_recurrence(std::initializer_list<const Expr*> operands,
 
 Expr custom(const std::vector<Expr>& sources, CustomParams params) {
   std::vector<const Expr*> operands;
+  operands.reserve(sources.size());
   for (const Expr& source : sources) operands.push_back(&source);
   return apply_op(operands, [&](GraphBuilder& g) {
     const std::vector<Result<Value>> values(sources.begin(), sources.end());

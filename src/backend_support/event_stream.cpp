@@ -20,7 +20,7 @@ Status wait_until_complete(NativeEvent& event, const StreamClock& clock, StreamH
     const Result<bool> complete = event.wait(kSlice);
     if (!complete) history.poll(task, complete.error());
     if (!complete || *complete) return ok();
-    const Status lost = clock.lost();
+    Status lost = clock.lost();
     history.poll();
     SHUNT_TRY(history.health().check());
     if (!lost && ++slices_after_loss == kSlicesAfterLoss) return lost;

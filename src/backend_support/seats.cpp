@@ -25,6 +25,7 @@ std::vector<std::vector<int>> seats(const CpuTopology& topology, int threads, Pi
   if (static_cast<std::size_t>(threads) > topology.cores.size()) return {};
   if (pin == PinThreads::kAuto && !worth_it(topology, threads)) return {};
   std::vector<std::vector<int>> seats;
+  seats.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     seats.push_back(topology.cores[static_cast<std::size_t>(i)].processors);
   }

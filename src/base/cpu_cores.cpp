@@ -25,7 +25,7 @@ int node_of(hwloc_topology_t topology, hwloc_obj_t processor) {
   if (processor->nodeset == nullptr) return 0;
   const int number = hwloc_bitmap_first(processor->nodeset);
   if (number < 0) return 0;
-  const hwloc_obj_t node =
+  hwloc_obj* const node =
       hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(number));
   return node == nullptr ? 0 : static_cast<int>(node->logical_index);
 }
@@ -45,14 +45,14 @@ std::vector<CpuCore> read_cpu_cores(std::span<const int> processors,
     // In hwloc's order neighbours share every resource that is shared at all.
     const int count = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_PU);
     for (int i = 0; i < count; ++i) {
-      const hwloc_obj_t processor =
+      hwloc_obj* const processor =
           hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
       const int number = static_cast<int>(processor->os_index);
       if (std::find(processors.begin(), processors.end(), number) == processors.end()) continue;
       hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_CORE, processor);
       if (core == nullptr) core = processor;  // some virtual machines don't report it
       if (found.empty() || found.back().object != core) {
-        const hwloc_obj_t cache =
+        hwloc_obj* const cache =
             hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_L3CACHE, processor);
         const int shared = cache == nullptr ? 0 : static_cast<int>(cache->logical_index);
         found.push_back(
@@ -71,6 +71,7 @@ std::vector<CpuCore> read_cpu_cores(std::span<const int> processors,
            std::tuple(found[b].core.node, -found[b].speed, b);
   });
   std::vector<CpuCore> cores;
+  cores.reserve(order.size());
   for (std::size_t i : order) cores.push_back(std::move(found[i].core));
   return cores;
 }

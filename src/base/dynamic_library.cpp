@@ -15,7 +15,7 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& path, Binding bin
   void* handle =
       dlopen(path.c_str(), (binding == Binding::kNow ? RTLD_NOW : RTLD_LAZY) | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char* why = dlerror();
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): a text for each thread in glibc
     return fail(ErrorCode::kNotFound, "{}", why != nullptr ? why : "the loader gives no reason");
   }
   return DynamicLibrary(handle);
@@ -24,7 +24,8 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& path, Binding bin
 bool DynamicLibrary::is_loaded(const std::string& path) {
   void* const handle = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) {
-    (void)dlerror();  // that of another call must not be taken for this one's
+    // That of another call must not be taken for this one's.
+    (void)dlerror();  // NOLINT(concurrency-mt-unsafe): a text for each thread in glibc
     return false;
   }
   dlclose(handle);
@@ -41,7 +42,7 @@ void* DynamicLibrary::find(const char* symbol) const {
 
 std::string DynamicLibrary::path() const {
   const link_map* map = nullptr;
-  if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return "";
+  if (dlinfo(handle_, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0 || map == nullptr) return "";
   std::error_code error;
   const auto path = std::filesystem::canonical(map->l_name, error);
   return error ? map->l_name : path.string();

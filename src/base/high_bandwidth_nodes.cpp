@@ -92,7 +92,7 @@ std::shared_ptr<const HighBandwidthNodes> HighBandwidthNodes::find(
   MachineTopology topology = load_topology(machine);
   if (topology == nullptr) return nullptr;
   NodeSet nodes(hwloc_bitmap_alloc());
-  for (const hwloc_obj_t node : high_bandwidth_nodes(topology.get())) {
+  for (hwloc_obj* const node : high_bandwidth_nodes(topology.get())) {
     hwloc_bitmap_set(nodes.get(), node->os_index);
   }
   if (hwloc_bitmap_iszero(nodes.get()) != 0) return nullptr;

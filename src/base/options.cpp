@@ -78,7 +78,8 @@ void keep_variable_of_backend(Options& options, std::string_view definition) {
 
 /// The value of a variable that is an absolute path. The specification ignores other values.
 std::string absolute_path(const char* variable) {
-  const char* text = std::getenv(variable);
+  const char* text =
+      std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): no thread here sets variables
   return text != nullptr && *text == '/' ? text : "";
 }
 
@@ -105,6 +106,7 @@ std::span<const OptionInfo> option_table() {
 Result<Options> options_from_environment() {
   Options options;
   for (const OptionInfo& row : kTable) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread here sets variables
     const char* text = std::getenv(std::string(row.environment).c_str());
     if (text == nullptr || *text == '\0') continue;
     Status status = row.set(options, text);

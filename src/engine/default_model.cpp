@@ -21,7 +21,7 @@ Result<std::string> default_model() {
           ErrorCode::kNotFound,
           "the folder of the library is unknown, so the model that comes with Shunt is not found");
     }
-    const std::string path = folder + "/" SHUNT_PLUGIN_FOLDER "/stories.gguf";
+    std::string path = folder + "/" SHUNT_PLUGIN_FOLDER "/stories.gguf";
     std::error_code error;
     if (std::filesystem::exists(path, error)) return path;
     return fail(ErrorCode::kNotFound, "the model that comes with Shunt is not at {}", path);

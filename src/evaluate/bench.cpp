@@ -26,6 +26,7 @@ std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
                                       std::int64_t vocabulary) {
   constexpr std::int64_t kStep = 7919;  // a prime
   std::vector<std::int32_t> tokens;
+  tokens.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     tokens.push_back(static_cast<std::int32_t>((first + i + 1) * kStep % vocabulary));
   }

@@ -30,9 +30,11 @@ Status join_parts(FileState* state, std::optional<std::uint64_t> expected_tensor
                 *expected_tensors, state->parts.size(), state->listed_tensors);
   }
   std::vector<std::string_view> keys;
+  keys.reserve(state->metadata.size());
   for (const KeyValue& entry : state->metadata) keys.push_back(entry.key);
   state->keys = NameIndex(keys);
   std::vector<std::string_view> names;
+  names.reserve(state->tensors.size());
   for (const TensorInfo& info : state->tensors) names.push_back(info.name);
   state->names = NameIndex(names);
   if (const auto twice = state->names.duplicate()) {

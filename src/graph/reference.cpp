@@ -77,6 +77,7 @@ class ReferenceRun {
   void compute(NodeId id) {
     const Node& node = graph_.node(id);
     std::vector<const RefTensor*> sources;
+    sources.reserve(node.sources.size());
     for (NodeId source : node.sources) {
       sources.push_back(source == kNoNode ? nullptr : &values_[source]);
     }

@@ -92,6 +92,7 @@ std::vector<std::uint64_t> fullest_moments(const MemoryProblem& problem) {
   // Live bytes by moment (a sum of differences), then the largest over each life (a sparse table).
   const auto& items = problem.items;
   std::vector<std::int64_t> times;
+  times.reserve(items.size());
   for (const MemoryItem& item : items) times.push_back(item.first);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());

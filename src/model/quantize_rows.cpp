@@ -21,10 +21,12 @@ template <class Work>
 void on_threads(std::size_t workers, const Work& work) {
   std::vector<std::jthread> others;
   others.reserve(workers);
-  try {
-    for (std::size_t i = 1; i < workers; ++i) others.emplace_back([&work, i] { work(i); });
-  } catch (const std::system_error&) {
-    // Those that are there do it all.
+  for (std::size_t i = 1; i < workers; ++i) {
+    try {
+      others.emplace_back([&work, i] { work(i); });
+    } catch (const std::system_error&) {
+      break;  // those that are there do it all
+    }
   }
   work(0);
 }

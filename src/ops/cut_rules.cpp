@@ -138,7 +138,7 @@ InParts reshaped(const CutNode& n) {
   const auto& params = n.node.params.get<ReshapeParams>();
   const auto seen = cut_through(n.source(0).shape, *n.cuts[0], params.shape);
   if (!seen) return {};
-  NodeInParts parts = reads(n, {*n.cuts[0]}, *seen);
+  NodeInParts parts = reads(n, {*n.cuts[0]}, seen);
   parts.params = params_of_parts(params, *seen);
   return parts;
 }

@@ -123,6 +123,7 @@ class Splitter {
       return leaf.id;
     }
     std::vector<NodeId> sources;
+    sources.reserve(node.sources.size());
     for (NodeId source : node.sources) sources.push_back(source == kNoNode ? kNoNode : now[source]);
     const auto made = g.apply(*node.op, node.params, std::span<const NodeId>(sources));
     SHUNT_TRY(g.name(made, node.name));

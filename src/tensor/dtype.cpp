@@ -146,7 +146,7 @@ void reverse(std::byte* at) {
 
 void reverse_each(const WideNumbers& numbers, std::byte* block) {
   for (int i = 0; i < numbers.count; ++i) {
-    std::byte* const at = block + numbers.offset + i * numbers.stride;
+    std::byte* const at = block + numbers.offset + std::ptrdiff_t{i} * numbers.stride;
     if (numbers.bytes == 2) reverse<std::uint16_t>(at);
     if (numbers.bytes == 4) reverse<std::uint32_t>(at);
     if (numbers.bytes == 8) reverse<std::uint64_t>(at);

@@ -20,6 +20,7 @@ constexpr std::size_t kBytes = 256;
 
 std::vector<Token> control_tokens(const std::vector<std::string>& texts) {
   std::vector<Token> tokens;
+  tokens.reserve(texts.size());
   for (const std::string& text : texts) tokens.push_back({text, 0, TokenType::kControl});
   return tokens;
 }

@@ -44,6 +44,7 @@ bool Settings::set(const char* name, const char* value) {
 void Settings::read_environment() {
   for (std::size_t row = 0; row < count_; ++row) {
     std::int64_t value = rows_[row].at_first;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread here sets variables
     const char* text = std::getenv(rows_[row].name);
     if (text != nullptr && !parse(rows_[row], text, value)) {
       std::fprintf(stderr, "%s twin: %s=%s is unknown and left out\n", twin_, rows_[row].name,

@@ -19,14 +19,15 @@ void* allocate_pages(std::uint64_t bytes) {
   // The pointer from malloc is stored just below the aligned address.
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(whole) + sizeof(void*);
   auto* pages = static_cast<std::byte*>(whole) + sizeof(void*) + (kPage - first % kPage) % kPage;
-  std::memcpy(pages - sizeof whole, &whole, sizeof whole);
+  std::memcpy(pages - sizeof whole, static_cast<const void*>(&whole), sizeof whole);
   poison(pages, bytes, 2);
   return pages;
 }
 
 void free_pages(void* pages) {
   void* whole = nullptr;
-  std::memcpy(&whole, static_cast<std::byte*>(pages) - sizeof whole, sizeof whole);
+  std::memcpy(static_cast<void*>(&whole), static_cast<std::byte*>(pages) - sizeof whole,
+              sizeof whole);
   std::free(whole);
   count(ZDNN_TWIN_FREES);
 }

@@ -147,7 +147,8 @@ void multiply(const Call& call, Range& range) {
       for (const int value : row) row_sum += value;
       for (std::size_t j = 0; j < columns.size(); ++j) {
         std::int64_t dot = 0;
-        for (std::size_t k = 0; k < row.size(); ++k) dot += row[k] * columns[j].values[k];
+        for (std::size_t k = 0; k < row.size(); ++k)
+          dot += std::int64_t{row[k]} * columns[j].values[k];
         const auto products = static_cast<double>(dot);
         const double value =
             call.adds() ? finished(call, as_dlf(m * products + addends[j]), row_sum, columns[j])

@@ -65,7 +65,8 @@ class InterleavedMatrix final : public PackedTensor {
     if (at % size != 0) bytewise(std::min(end, at + size - at % size));
     const std::size_t groups = (end - at) / size;
     const std::size_t step = std::max<std::size_t>(kTaken / size, 1);
-    const auto steps = static_cast<std::int64_t>(ceil_div(groups, step));
+    const std::int64_t steps =
+        ceil_div(static_cast<std::int64_t>(groups), static_cast<std::int64_t>(step));
     const auto take = [&](std::int64_t item, std::byte*) {
       const std::size_t from = static_cast<std::size_t>(item) * step;
       for (std::size_t g = from; g < std::min(from + step, groups); ++g) {

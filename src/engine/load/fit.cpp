@@ -49,14 +49,14 @@ class Fitter {
       const Status predicted = predict_fit(model_, steps_, leaves_, chosen_.homes, bounds_, takes_);
       if (predicted) {
         if (!reduce_where_full()) break;
-      } else if (predicted.error().code() != ErrorCode::kOutOfMemory) {
-        return Error(predicted.error());
-      } else if (endless_) {
+        continue;
+      }
+      const bool out_of_memory = predicted.error().code() == ErrorCode::kOutOfMemory;
+      if (out_of_memory && endless_) {
         count_leaves();
         break;
-      } else if (!reduce_after(predicted.error())) {
-        return Error(predicted.error());
       }
+      if (!out_of_memory || !reduce_after(predicted.error())) return Error(predicted.error());
     }
     SHUNT_TRY(check());
     if (!endless_ && request_.may_overlap) SHUNT_TRY(try_to_overlap());
@@ -219,7 +219,7 @@ class Fitter {
     const PerDevice<DeviceBytes> without = takes_;
     const PerDevice<std::uint64_t> before = allocated();
     bounds_.overlap = true;
-    const Status predicted = predict_fit(model_, steps_, leaves_, chosen_.homes, bounds_, takes_);
+    Status predicted = predict_fit(model_, steps_, leaves_, chosen_.homes, bounds_, takes_);
     if (!predicted && predicted.error().code() != ErrorCode::kOutOfMemory) return predicted;
     const bool overlaps = predicted && allocated() != before;  // else all plans are for one step
     if (overlaps && check()) return ok();

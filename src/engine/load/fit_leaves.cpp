@@ -28,6 +28,7 @@ class LeafFinder {
 
   std::vector<FitLeaf> find() const {
     std::vector<FitLeaf> leaves;
+    leaves.reserve(step_.weights.size() + step_.caches.size());
     for (const WeightLeaf& weight : step_.weights) leaves.push_back({weight.leaf, weight.info});
     for (std::size_t i = 0; i < step_.caches.size(); ++i)
       leaves.push_back({step_.caches[i], nullptr, i});

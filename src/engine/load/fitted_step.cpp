@@ -150,12 +150,12 @@ class Explainer {
                             [&](const RejectedCandidate& each) { return each.device == device; });
     const RejectedCandidate* before = find(by_rules_.decisions[id], device);
     std::optional<RejectedCandidate> better;
-    if (before != nullptr && before->refusal != Refusal::kCost) {
-      better = *before;
-    } else if (lacks_room(id, device)) {
+    const bool refused = before != nullptr && before->refusal != Refusal::kCost;
+    const bool is_unused = now == all.end() && before != nullptr;  // nothing at all is on it
+    if (!refused && lacks_room(id, device)) {
       better = RejectedCandidate{device, Refusal::kMemory, no_room(id, device)};
-    } else if (now == all.end() && before != nullptr) {
-      better = *before;  // the device has no node and no leaf
+    } else if (refused || is_unused) {
+      better = *before;
     }
     if (!better) return;
     if (now != all.end()) {

@@ -147,6 +147,7 @@ Result<WeightBlocks> WeightBlocks::allocate(BufferType& type, std::vector<Weight
   WeightBlocks made;
   made.weights = std::move(weights);
   std::vector<const Tensor*> tensors;
+  tensors.reserve(made.weights.size());
   for (const WeightInMemory& weight : made.weights) tensors.push_back(&weight.tensor);
   SHUNT_ASSIGN(made.layout, side_by_side(type, tensors));
   SHUNT_ASSIGN(made.blocks, allocate_blocks(type, made.layout, tensors));

@@ -32,7 +32,7 @@ auto without_throwing(const Function& function) -> decltype(function()) {
 template <class F>
 bool with_element_type(DType dtype, F f) {
   switch (dtype) {
-    case DType::kF32:
+    case DType::kF32:  // NOLINT(bugprone-branch-clone): each branch calls f with another type
       return f(float()), true;
     case DType::kF64:
       return f(double()), true;
@@ -144,6 +144,7 @@ class Custom final : public OpWith<CustomNode> {
                      kMostItems);
     }
     std::vector<Tensor> tensors;
+    tensors.reserve(node.sources.size());
     for (std::size_t i = 0; i < node.sources.size(); ++i) tensors.push_back(*sources[i]);
     auto found = find_result(custom, tensors);
     if (!found) return std::move(found.error()).with_context(custom.name);

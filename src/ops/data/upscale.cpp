@@ -101,6 +101,7 @@ class Upscale final : public OpWith<UpscaleParams> {
                        RefTensor& result) const override {
     const RefTensor& x = *sources[0];
     std::vector<std::vector<Tap>> columns;
+    columns.reserve(static_cast<std::size_t>(params.width));
     for (std::int64_t i = 0; i < params.width; ++i) {
       columns.push_back(taps_of(params, x.sizes[0], params.width, i));
     }

@@ -43,6 +43,7 @@ class SsmConv final : public OpWith<NoParams> {
       RefRecurrence sequence(*sources[2], 2, sources[3], s, result);
       for (std::int64_t d = 0; d < x.sizes[0]; ++d) {
         std::vector<double> z;
+        z.reserve(static_cast<std::size_t>(taps - 1 + tokens));
         for (std::int64_t k = 0; k < taps - 1; ++k) z.push_back(sequence.state(d, k));
         for (std::int64_t t = 0; t < tokens; ++t) z.push_back(x.at(d, t, s));
         for (std::int64_t t = 0; t < tokens; ++t) {

@@ -81,6 +81,7 @@ std::vector<std::size_t> worst_first(std::span<const NodeCheck> checks) {
   }
   std::sort(ranks.begin(), ranks.end());
   std::vector<std::size_t> numbers;
+  numbers.reserve(ranks.size());
   for (const Rank& each : ranks) numbers.push_back(each.number);
   return numbers;
 }

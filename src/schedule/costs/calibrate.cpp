@@ -76,6 +76,7 @@ std::vector<MeasuredOp> needed_ops(std::span<const Graph* const> graphs, const D
     for (const auto& [op, taken] : seconds) shares[op] += total > 0 ? taken / total : 0;
   }
   std::vector<MeasuredOp> ops;
+  ops.reserve(shares.size());
   for (const auto& [op, share] : shares) ops.push_back(op);
   std::ranges::sort(ops, [&](const MeasuredOp& a, const MeasuredOp& b) {
     const bool a_last = a.op == kAnyOp;

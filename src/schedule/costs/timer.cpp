@@ -43,11 +43,12 @@ void write_zeros(std::span<std::byte> bytes, std::size_t threads) {
   const std::size_t part = bytes.size() / threads;
   std::vector<std::jthread> others;
   std::size_t begun = 1;
-  try {
-    for (; begun < threads; ++begun) {
+  for (; begun < threads; ++begun) {
+    try {
       others.emplace_back([=] { std::memset(bytes.data() + begun * part, 0, part); });
+    } catch (const std::system_error&) {
+      break;
     }
-  } catch (const std::system_error&) {
   }
   std::memset(bytes.data(), 0, part);
   std::memset(bytes.data() + begun * part, 0, bytes.size() - begun * part);

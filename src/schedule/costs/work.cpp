@@ -48,6 +48,7 @@ double bytes_of(DType dtype, double elements) {
 Work work_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   std::vector<const Tensor*> sources;
+  sources.reserve(node.sources.size());
   for (NodeId source : node.sources) {
     sources.push_back(source == kNoNode ? nullptr : &graph.node(source).result);
   }

@@ -97,6 +97,7 @@ std::vector<std::string> to_lines(std::span<const TranscodedWeight> weights) {
     if (weight.error) group->error.add(*weight.error);
   }
   std::vector<std::string> lines;
+  lines.reserve(groups.size());
   for (const Group& group : groups) lines.push_back(line(group));
   return lines;
 }

@@ -145,6 +145,7 @@ class Asker {
     for (NodeId user : users_[weight]) {
       const Node& node = graph_.node(user);
       std::vector<const Tensor*> sources;
+      sources.reserve(node.sources.size());
       for (NodeId source : node.sources) {
         sources.push_back(source == kNoNode  ? nullptr
                           : source == weight ? &*tensor
@@ -235,6 +236,7 @@ class Asker {
     made_.graph.reset();
     if (made_.conversions.empty()) return;
     std::vector<LeafType> types;
+    types.reserve(made_.conversions.size());
     for (const auto& [weight, conversion] : made_.conversions)
       types.push_back({weight, conversion.to});
     auto typed = with_types(graph_, types);

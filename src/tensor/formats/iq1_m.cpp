@@ -22,7 +22,7 @@ void IQ1_M::decode(const std::byte* block, float* values) {
   std::uint16_t words[Layout::kScaleWords];
   unsigned d_bits = 0;
   for (int i = 0; i < Layout::kScaleWords; ++i) {
-    words[i] = load_little<std::uint16_t>(block + Layout::kScalesAt + 2 * i);
+    words[i] = load_little<std::uint16_t>(block + Layout::kScalesAt + 2 * std::ptrdiff_t{i});
     d_bits |= static_cast<unsigned>(words[i]) >> 12 << 4 * i;
   }
   const float d = f16_to_f32(static_cast<std::uint16_t>(d_bits));
@@ -32,7 +32,8 @@ void IQ1_M::decode(const std::byte* block, float* values) {
     const unsigned index = std::to_integer<unsigned>(block[i]) | (high[i] & 7u) << 8;
     const int s = words[i / 8] >> 3 * (i / 2 % 4) & 7;
     const float shift = (high[i] & 8) != 0 ? -kIq1Shift : kIq1Shift;
-    write_shifted(kIq1Vectors[index], shift, d * static_cast<float>(2 * s + 1), values + i * 8);
+    write_shifted(kIq1Vectors[index], shift, d * static_cast<float>(2 * s + 1),
+                  values + std::ptrdiff_t{i} * 8);
   }
 }
 

@@ -20,14 +20,15 @@ struct IQ1_S::Layout {
 void IQ1_S::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
   for (int part = 0; part < Layout::kParts; ++part) {
-    const unsigned bits = load_little<std::uint16_t>(block + Layout::kBitsAt + 2 * part);
+    const unsigned bits =
+        load_little<std::uint16_t>(block + Layout::kBitsAt + 2 * std::ptrdiff_t{part});
     const float scale = d * static_cast<float>(2 * (bits >> 12 & 7) + 1);
     const float shift = (bits >> 15) != 0 ? -kIq1Shift : kIq1Shift;
     for (int i = 0; i < Layout::kVectors; ++i) {
       const int vector = part * Layout::kVectors + i;
       const unsigned index =
           std::to_integer<unsigned>(block[Layout::kLowBitsAt + vector]) | (bits >> 3 * i & 7) << 8;
-      write_shifted(kIq1Vectors[index], shift, scale, values + vector * 8);
+      write_shifted(kIq1Vectors[index], shift, scale, values + std::ptrdiff_t{vector} * 8);
     }
   }
 }

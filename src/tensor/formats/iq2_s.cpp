@@ -27,9 +27,10 @@ void IQ2_S::decode(const std::byte* block, float* values) {
   for (int i = 0; i < Layout::kVectors; ++i) {
     const std::size_t index = std::to_integer<std::size_t>(block[Layout::kLowBitsAt + i]) |
                               static_cast<std::size_t>(high[i]) << 8;
-    const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
+    const int part = i / (Layout::kVectors / Layout::kParts);
+    const float scale = d * (0.5f + static_cast<float>(scales[part])) * 0.25f;
     write_signed(kIq2SVectors[index], std::to_integer<unsigned>(block[Layout::kSignsAt + i]), scale,
-                 values + i * 8);
+                 values + std::ptrdiff_t{i} * 8);
   }
 }
 

@@ -20,9 +20,12 @@ void IQ2_XS::decode(const std::byte* block, float* values) {
   std::uint8_t scales[Layout::kParts];
   Fields<4, 1>::unpack(block + Layout::kPartScalesAt, Layout::kParts, scales);
   for (int i = 0; i < Layout::kVectors; ++i) {
-    const unsigned bits = load_little<std::uint16_t>(block + Layout::kVectorsAt + 2 * i);
-    const float scale = d * (0.5f + static_cast<float>(scales[i / 2])) * 0.25f;
-    write_signed(kIq2XsVectors[bits & 511], even_signs(bits >> 9), scale, values + i * 8);
+    const unsigned bits =
+        load_little<std::uint16_t>(block + Layout::kVectorsAt + 2 * std::ptrdiff_t{i});
+    const int part = i / (Layout::kVectors / Layout::kParts);
+    const float scale = d * (0.5f + static_cast<float>(scales[part])) * 0.25f;
+    write_signed(kIq2XsVectors[bits & 511], even_signs(bits >> 9), scale,
+                 values + std::ptrdiff_t{i} * 8);
   }
 }
 

@@ -18,12 +18,12 @@ struct IQ2_XXS::Layout {
 void IQ2_XXS::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
   for (int part = 0; part < Layout::kParts; ++part) {
-    const std::byte* from = block + 2 + part * Layout::kPartBytes;
+    const std::byte* from = block + 2 + std::ptrdiff_t{part} * Layout::kPartBytes;
     const auto bits = load_little<std::uint32_t>(from + 4);
     const float scale = d * (0.5f + static_cast<float>(bits >> 28)) * 0.25f;
     for (int i = 0; i < Layout::kVectors; ++i) {
       write_signed(kIq2XxsVectors[std::to_integer<std::size_t>(from[i])], even_signs(bits >> 7 * i),
-                   scale, values + (part * Layout::kVectors + i) * 8);
+                   scale, values + std::ptrdiff_t{part * Layout::kVectors + i} * 8);
     }
   }
 }

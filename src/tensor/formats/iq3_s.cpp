@@ -29,9 +29,9 @@ void IQ3_S::decode(const std::byte* block, float* values) {
   for (int i = 0; i < Layout::kVectors; ++i) {
     const std::size_t index = std::to_integer<std::size_t>(block[Layout::kLowBitsAt + i]) |
                               static_cast<std::size_t>(high[i]) << 8;
-    const float scale =
-        d * static_cast<float>(1 + 2 * scales[i / (Layout::kVectors / Layout::kParts)]);
-    write_signed(kIq3SVectors[index], signs[i], scale, values + i * 4);
+    const int part = i / (Layout::kVectors / Layout::kParts);
+    const float scale = d * static_cast<float>(1 + 2 * scales[part]);
+    write_signed(kIq3SVectors[index], signs[i], scale, values + std::ptrdiff_t{i} * 4);
   }
 }
 

@@ -19,13 +19,14 @@ struct IQ3_XXS::Layout {
 void IQ3_XXS::decode(const std::byte* block, float* values) {
   const float d = load_f16(block);
   for (int part = 0; part < Layout::kParts; ++part) {
-    const auto bits = load_little<std::uint32_t>(block + Layout::kBitsAt + 4 * part);
+    const auto bits =
+        load_little<std::uint32_t>(block + Layout::kBitsAt + 4 * std::ptrdiff_t{part});
     const float scale = d * (0.5f + static_cast<float>(bits >> 28)) * 0.5f;
     for (int i = 0; i < Layout::kVectors; ++i) {
       const int vector = part * Layout::kVectors + i;
       const unsigned signs = even_signs(bits >> 7 * (i / 2)) >> 4 * (i % 2);
       write_signed(kIq3XxsVectors[std::to_integer<std::size_t>(block[Layout::kIndicesAt + vector])],
-                   signs, scale, values + vector * 4);
+                   signs, scale, values + std::ptrdiff_t{vector} * 4);
     }
   }
 }

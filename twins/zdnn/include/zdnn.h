@@ -138,8 +138,8 @@ typedef enum nnpa_bfp_format ZDNN_ENUM {
 } nnpa_bfp_format;
 
 /* Bytes of scratch memory that softmax, reduce and transform need, at a multiple of 4 KiB. */
-#define ZDNN_SOFTMAX_SAVEAREA_SIZE 8 * 1024
-#define ZDNN_8K_SAVEAREA_SIZE 8 * 1024
+#define ZDNN_SOFTMAX_SAVEAREA_SIZE (8 * 1024)
+#define ZDNN_8K_SAVEAREA_SIZE (8 * 1024)
 
 typedef enum nnpa_matmul_operations ZDNN_ENUM {
   NNPA_MATMUL_OP_ADDITION = 0,
@@ -174,7 +174,7 @@ typedef enum nnpa_reduce_operations ZDNN_ENUM {
 } nnpa_reduce_operations;
 
 /* What zdnn_is_nnpa_*_installed() take: bits counted from the left. */
-#define MSB_BITMASK(field_size, pos) 1u << ((field_size - 1) - pos)
+#define MSB_BITMASK(field_size, pos) (1u << (((field_size)-1) - (pos)))
 
 typedef enum zdnn_query_datatypes ZDNN_ENUM {
   QUERY_DATATYPE_INTERNAL1 = 0x8000,

@@ -33,7 +33,7 @@ To converted(From value) {
 inline Convert direct_conversion(DType from, DType to) {
   const auto with_type = [](DType type, auto f) -> Convert {
     switch (type) {
-      case DType::kI8:
+      case DType::kI8:  // NOLINT(bugprone-branch-clone): each branch calls f with another type
         return f(std::int8_t());
       case DType::kI16:
         return f(std::int16_t());

@@ -34,7 +34,7 @@ class Custom final : public AnyCaseKernel {
         if (status) continue;
         call.run->fail(std::move(status.error()));
       } catch (...) {
-        // There was no memory even for a report of the failure.
+        return Fault::kFailed;  // there was no memory even for a report of it
       }
       return Fault::kFailed;
     }

@@ -138,13 +138,13 @@ HWY_INLINE void multiply_row(const std::byte* w, const std::byte* x, std::size_t
   };
   std::size_t end = (k - rest) / (F::kGroup / kStep);
   if constexpr (Sums::kTurns == 2 && !kSwaps) {
-    while (at + kStep < end) {
+    while (at + kStep < end) {  // NOLINT(bugprone-infinite-loop): add() raises `at`
       add(std::integral_constant<std::size_t, 0>());
       add(std::integral_constant<std::size_t, 1>());
     }
   }
   for (;; end += kStep) {
-    while (at < end) {
+    while (at < end) {  // NOLINT(bugprone-infinite-loop): add() raises `at`
       add(std::integral_constant<std::size_t, 0>());
       if constexpr (kSwaps) sums.swap_turns();
     }
