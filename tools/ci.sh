@@ -315,7 +315,7 @@ ci() {
   local times=${root:-.}/build/ci-times commit
   commit=$(commit_under_test)
   rm -f "$failed_list" "$times"
-  step "packages" need run test browser bench format clang cache python
+  step "packages" need run test browser bench format clang tidy cache python
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
@@ -323,6 +323,8 @@ ci() {
   step "docs: every rule is noticed" tools/check-docs-test
   step "prose" tools/check-prose .
   step "prose: every rule is noticed" tools/check-prose-test
+  step "tidy: changed files" tools/check-tidy .
+  step "tidy: rules are noticed" tools/check-tidy-test
   step "commits: every rule is noticed" tools/check-commits-test
   step "ci: its functions" tools/ci-test
   step "record: malformed lines are refused" tools/record-test
@@ -345,6 +347,7 @@ ci() {
   step "layout" layout_step
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then
+    step "tidy: all files" tools/check-tidy --all .
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang
     step "s390x: build" foreign_build_step s390x
