@@ -93,6 +93,48 @@ int run_command(Command& command, std::span<const std::string> rest, Output& out
   return finish(output, command.run(output));
 }
 
+/// The names that the first argument may be: commands, and groups of them.
+std::vector<std::string_view> first_words() {
+  std::vector<std::string_view> words;
+  for (const MakeCommand make : all_commands()) {
+    const std::string_view name = make()->info().name;
+    const std::string_view word = name.substr(0, name.find(' '));
+    if (words.empty() || words.back() != word) words.push_back(word);
+  }
+  return words;
+}
+
+/// The commands of a group without its name; none if there is no such group.
+std::vector<std::string_view> commands_in(const std::string& group) {
+  std::vector<std::string_view> names;
+  for (const MakeCommand make : all_commands()) {
+    const std::string_view name = make()->info().name;
+    if (name.starts_with(group + " ")) names.push_back(name.substr(group.size() + 1));
+  }
+  return names;
+}
+
+/// For arguments that name no command: the overview of a group, or the error.
+int without_command(const std::string& first, const std::string& second, Output& output) {
+  const std::vector<std::string_view> in_group = commands_in(first);
+  if (in_group.empty()) {
+    return wrong_usage(
+        fmt::format("there is no {} \"{}\"{}", first.starts_with('-') ? "option" : "command", first,
+                    did_you_mean(first, first_words())),
+        "shunt");
+  }
+  if (second == "--help" || second == "-h" || second == "help") {
+    output.write(group_overview(first));
+    return finish(output, ok());
+  }
+  const bool has_name = !second.empty() && !second.starts_with('-');
+  return wrong_usage(has_name
+                         ? fmt::format("{} has no command \"{}\"{} (available: {})", first, second,
+                                       did_you_mean(second, in_group), fmt::join(in_group, ", "))
+                         : fmt::format("{} needs a command: {}", first, fmt::join(in_group, ", ")),
+                     fmt::format("shunt {}", first));
+}
+
 int run(const std::vector<std::string>& arguments) {
   Output output;
   if (arguments.empty()) {
@@ -109,35 +151,15 @@ int run(const std::vector<std::string>& arguments) {
     return finish(output, ok());
   }
   const std::string second = arguments.size() > 1 ? arguments[1] : "";
-  std::vector<std::string_view> names;     // of commands, and of groups
-  std::vector<std::string_view> in_group;  // of the group that is named
   for (const MakeCommand make : all_commands()) {
     const auto command = make();
     const std::string_view name = command->info().name;
     const std::size_t words = name.find(' ') == name.npos ? 1 : 2;
-    if (words == 1 ? name == first : name == first + " " + second) {
+    if (words == 1 ? name == first : name == fmt::format("{} {}", first, second)) {
       return run_command(*command, std::span(arguments).subspan(words), output);
     }
-    const std::string_view word = name.substr(0, name.find(' '));
-    if (names.empty() || names.back() != word) names.push_back(word);
-    if (words == 2 && word == first) in_group.push_back(name.substr(first.size() + 1));
   }
-  if (!in_group.empty()) {
-    if (second == "--help" || second == "-h" || second == "help") {
-      output.write(group_overview(first));
-      return finish(output, ok());
-    }
-    const std::string problem =
-        second.empty() || second.starts_with('-')
-            ? fmt::format("{} needs a command: {}", first, fmt::join(in_group, ", "))
-            : fmt::format("{} has no command \"{}\"{} (available: {})", first, second,
-                          did_you_mean(second, in_group), fmt::join(in_group, ", "));
-    return wrong_usage(problem, "shunt " + first);
-  }
-  return wrong_usage(
-      fmt::format("there is no {} \"{}\"{}", first.starts_with('-') ? "option" : "command", first,
-                  did_you_mean(first, names)),
-      "shunt");
+  return without_command(first, second, output);
 }
 
 }  // namespace

@@ -10,14 +10,7 @@
 #include "shunt/message.h"
 
 namespace shunt::cli {
-namespace {
-
-struct NamedPath {
-  std::string label;
-  std::string path;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 std::filesystem::path resolved_path(const std::string& path) {
   std::error_code unknown;
@@ -51,7 +44,7 @@ void FileArguments::add_output(std::string label, OutputFormat format, Paths pat
   outputs_.push_back({std::move(label), format, std::move(paths)});
 }
 
-Status FileArguments::check() const {
+std::vector<FileArguments::NamedPath> FileArguments::read_paths() const {
   std::vector<NamedPath> read;
   for (const Input& input : inputs_) {
     for (const std::string& path : input.paths()) {
@@ -59,33 +52,45 @@ Status FileArguments::check() const {
         read.push_back({input.label, "/dev/stdin"});
         continue;
       }
-      for (std::string& part : gguf::part_paths(path))
+      for (std::string& part : gguf::part_paths(path)) {
         read.push_back({input.label, std::move(part)});
+      }
     }
   }
+  return read;
+}
+
+Status FileArguments::check() const {
+  const std::vector<NamedPath> read = read_paths();
   std::vector<NamedPath> written;
   for (const Output& output : outputs_) {
-    for (const std::string& path : output.paths()) {
-      const bool is_stream = path == kStandardStream;
-      if (output.format == OutputFormat::kGguf && (is_stream || is_open_file(path))) {
-        return invalid("{} {}: a GGUF file cannot be written to standard output; name a file",
-                       output.label, path);
-      }
-      NamedPath next = {output.label, is_stream ? "/dev/stdout" : path};
-      const auto same = [&](const NamedPath& other) {
-        return is_same_file(other.path, next.path) || (is_stream && other.path == next.path);
-      };
-      if (const auto input = std::ranges::find_if(read, same); input != read.end()) {
-        return invalid("{} {}: {} reads this file; write to another one", output.label, path,
-                       input->label);
-      }
-      if (const auto other = std::ranges::find_if(written, same); other != written.end()) {
-        return invalid("{} {}: {} writes this file, too; write to another one", output.label, path,
-                       other->label);
-      }
-      written.push_back(std::move(next));
-    }
+    for (const std::string& path : output.paths())
+      SHUNT_TRY(check_output(output, path, read, written));
   }
+  return ok();
+}
+
+Status FileArguments::check_output(const Output& output, const std::string& path,
+                                   std::span<const NamedPath> read,
+                                   std::vector<NamedPath>& written) {
+  const bool is_stream = path == kStandardStream;
+  if (output.format == OutputFormat::kGguf && (is_stream || is_open_file(path))) {
+    return invalid("{} {}: a GGUF file cannot be written to standard output; name a file",
+                   output.label, path);
+  }
+  NamedPath next = {output.label, is_stream ? "/dev/stdout" : path};
+  const auto same = [&](const NamedPath& other) {
+    return is_same_file(other.path, next.path) || (is_stream && other.path == next.path);
+  };
+  if (const auto input = std::ranges::find_if(read, same); input != read.end()) {
+    return invalid("{} {}: {} reads this file; write to another one", output.label, path,
+                   input->label);
+  }
+  if (const auto other = std::ranges::find_if(written, same); other != written.end()) {
+    return invalid("{} {}: {} writes this file, too; write to another one", output.label, path,
+                   other->label);
+  }
+  written.push_back(std::move(next));
   return ok();
 }
 

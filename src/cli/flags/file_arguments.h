@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,16 @@ class FileArguments {
     OutputFormat format = OutputFormat::kText;
     Paths paths;
   };
+  struct NamedPath {
+    std::string label;
+    std::string path;
+  };
+  /// All files that are read, with the parts of GGUF files.
+  std::vector<NamedPath> read_paths() const;
+  /// check() for one output. Adds it to `written`.
+  static Status check_output(const Output& output, const std::string& path,
+                             std::span<const NamedPath> read, std::vector<NamedPath>& written);
+
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
 };

@@ -40,8 +40,7 @@ WaitNotice::WaitNotice(std::string what) : what_(std::move(what)) {
   if (over_.read.get() < 0) return;
   try {
     thread_ = std::thread([this] { watch(); });
-  } catch (const std::system_error&) {
-    // Work goes on without.
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): work goes on without it
   }
 }
 
