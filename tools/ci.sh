@@ -319,6 +319,8 @@ ci() {
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
+  step "classes" tools/check-classes .
+  step "classes: every rule is noticed" tools/check-classes-test
   step "docs" tools/check-docs .
   step "docs: every rule is noticed" tools/check-docs-test
   step "prose" tools/check-prose .

@@ -62,6 +62,7 @@ Result<ModelCosts> calibrated_costs(const ModelState& model, std::span<const Ste
     built.push_back(std::move(step));
   }
   std::vector<const Graph*> graphs;
+  graphs.reserve(built.size());
   for (const auto& step : built) graphs.push_back(&step->graph);
   Measured measured = calibrate(model.devices, graphs, {cache_folder, settings_of(registry)});
   return ModelCosts{std::make_shared<const CostModel>(std::move(measured.costs)),

@@ -54,6 +54,7 @@ Result<std::int64_t> context_for(std::span<const SpeedTest> tests, std::int64_t 
 Status compute_first_token(Session& session) {
   const std::int64_t vocabulary = session.model().info().vocabulary;
   std::vector<std::int32_t> tokens;
+  tokens.reserve(static_cast<std::size_t>(kFirstPromptTokens));
   for (std::int64_t i = 0; i < kFirstPromptTokens; ++i) {
     tokens.push_back(static_cast<std::int32_t>((i + 1) % vocabulary));
   }

@@ -12,7 +12,7 @@ namespace shunt {
 namespace {
 
 using Values = std::vector<Value>;
-using Part = CaseSource::Part;
+using Part = BenchSource::Part;
 
 constexpr std::int64_t kHeadSize = 64;
 constexpr std::int64_t kHeadsPerGroup = 4;  // of queries that share one of keys and values
@@ -20,10 +20,10 @@ constexpr std::int64_t kTokens = 512;
 constexpr std::array<std::int64_t, 6> kColumns = {1, 2, 4, 8, 32, 512};
 constexpr std::array kAttentionTypes = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
 
-CaseSource source(Part part, DType dtype, std::vector<std::int64_t> sizes) {
+BenchSource source(Part part, DType dtype, std::vector<std::int64_t> sizes) {
   return {part, dtype, std::move(sizes)};
 }
-CaseSource input(std::vector<std::int64_t> sizes, DType dtype = DType::kF32) {
+BenchSource input(std::vector<std::int64_t> sizes, DType dtype = DType::kF32) {
   return source(Part::kInput, dtype, std::move(sizes));
 }
 
@@ -39,7 +39,7 @@ OpsCase matmul_case(DType dtype, std::int64_t k, std::int64_t rows, std::int64_t
 OpsCase gradient_case(bool by_weights, std::int64_t k, std::int64_t rows, std::int64_t columns) {
   std::string shape =
       fmt::format("of w [{}, {}], n {}, by {}", k, rows, columns, by_weights ? "w" : "x");
-  const CaseSource dy = input({rows, columns});
+  const BenchSource dy = input({rows, columns});
   if (by_weights) {
     return {"out_prod",
             DType::kF32,
@@ -69,7 +69,7 @@ OpsCase attention_case(DType dtype, std::int64_t heads, std::int64_t keys, std::
           }};
 }
 
-OpsCase plain_case(std::string_view op, std::string shape, std::vector<CaseSource> sources,
+OpsCase plain_case(std::string_view op, std::string shape, std::vector<BenchSource> sources,
                    std::function<Result<Value>(GraphBuilder&, const Values&)> apply) {
   return {op, DType::kF32, std::move(shape), std::move(sources), std::move(apply)};
 }
@@ -97,7 +97,7 @@ void add_plain_cases(std::vector<OpsCase>& cases, std::int64_t width, std::int64
                              [](GraphBuilder& g, const Values& v) { return softmax(g, v[0]); }));
 }
 
-Result<Value> add_leaf(GraphBuilder& g, const CaseSource& from) {
+Result<Value> add_leaf(GraphBuilder& g, const BenchSource& from) {
   Shape shape;
   std::ranges::copy(from.sizes, shape.begin());
   SHUNT_ASSIGN(const Tensor tensor, make_tensor(from.dtype, shape));
@@ -113,7 +113,7 @@ Result<OpsGraph> OpsCase::build(std::size_t times) const {
   GraphBuilder g;
   for (std::size_t i = 0; i < times; ++i) {
     Values values;
-    for (const CaseSource& from : sources) {
+    for (const BenchSource& from : sources) {
       SHUNT_ASSIGN(const Value leaf, add_leaf(g, from));
       values.push_back(leaf);
       (from.part == Part::kInput ? made.inputs : made.kept).push_back(leaf.id);

@@ -20,7 +20,7 @@ struct OpsGraph {
 };
 
 /// A source of an op, by its part in it.
-struct CaseSource {
+struct BenchSource {
   enum class Part : std::uint8_t { kWeight, kCache, kInput };
   Part part = Part::kInput;
   DType dtype = DType::kF32;
@@ -31,7 +31,7 @@ struct OpsCase {
   std::string_view op;
   DType dtype = DType::kF32;  ///< of weights or cache; else F32
   std::string shape;          ///< for people: "w [2048, 8192], 32 columns"
-  std::vector<CaseSource> sources;
+  std::vector<BenchSource> sources;
   std::function<Result<Value>(GraphBuilder&, const std::vector<Value>&)> apply;
 
   /// With the op `times` times.

@@ -105,6 +105,7 @@ std::vector<std::string> part_paths(const std::string& path) {
   const auto name = parse_part_name(path);
   if (!name) return {path};
   std::vector<std::string> parts;
+  parts.reserve(name->count);
   for (std::uint32_t i = 0; i < name->count; ++i) {
     parts.push_back(part_path(name->prefix, i, name->count));
   }

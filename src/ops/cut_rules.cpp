@@ -13,7 +13,7 @@ namespace {
 struct CutNode {
   const Graph& graph;
   const Node& node;
-  std::span<const Cut* const> cuts;
+  std::span<const TensorSplit* const> cuts;
 
   const Tensor& source(std::size_t i) const { return graph.node(node.sources[i]).result; }
   bool has(std::size_t i) const { return node.sources[i] != kNoNode; }
@@ -23,8 +23,8 @@ using InParts = std::optional<NodeInParts>;
 using CutRule = InParts (*)(const CutNode&);
 
 /// Every part reads these parts of the first sources, and all of the others.
-NodeInParts reads(const CutNode& n, std::vector<std::optional<Cut>> sources,
-                  std::optional<Cut> result) {
+NodeInParts reads(const CutNode& n, std::vector<std::optional<TensorSplit>> sources,
+                  std::optional<TensorSplit> result) {
   sources.resize(n.node.sources.size());
   return {std::move(sources), std::move(result)};
 }
@@ -43,7 +43,7 @@ InParts each_row(const CutNode& n) {
 /// The second source is of the same size along the cut, or repeated as a whole.
 InParts arithmetic(const CutNode& n) {
   if (n.cuts[0] == nullptr) return {};
-  const Cut& cut = *n.cuts[0];
+  const TensorSplit& cut = *n.cuts[0];
   const Dim& second = n.source(1).shape[cut.dim];
   if (second == Dim(1)) return reads(n, {cut}, cut);
   if (second != n.source(0).shape[cut.dim]) return {};
@@ -52,14 +52,14 @@ InParts arithmetic(const CutNode& n) {
 
 InParts gated(const CutNode& n) {
   if (!n.has(1)) return each_row(n);  // rows hold both halves
-  const Cut* cut = n.cuts[0] != nullptr ? n.cuts[0] : n.cuts[1];
+  const TensorSplit* cut = n.cuts[0] != nullptr ? n.cuts[0] : n.cuts[1];
   return reads(n, {*cut, *cut}, *cut);
 }
 
 InParts product(const CutNode& n) {
-  const Cut* w = n.cuts[0];
+  const TensorSplit* w = n.cuts[0];
   if (w == nullptr || w->dim > 1) return {};
-  if (w->dim == 1) return reads(n, {*w}, Cut{0, w->sizes});
+  if (w->dim == 1) return reads(n, {*w}, TensorSplit{0, w->sizes});
   return reads(n, {*w, *w}, {});
 }
 
@@ -70,21 +70,22 @@ InParts rope_by_heads(const CutNode& n) {
 
 InParts attention_by_heads(const CutNode& n) {
   enum : std::size_t { kQ, kK, kV, kMask, kSinks };
-  const Cut* q = n.cuts[kQ];
+  const TensorSplit* q = n.cuts[kQ];
   // Slopes follow from the number of a head among all heads.
   if (q == nullptr || q->dim != 1 || n.node.params.get<AttentionParams>().max_bias != 0) return {};
   const std::int64_t heads = n.source(kQ).size(1);
   const std::int64_t kv_heads = n.source(kK).size(1);
   if (kv_heads == 0) return {};
   const std::int64_t group = heads / kv_heads;  // of query heads that share a head of k and v
-  Cut kv{1, {}};
+  TensorSplit kv{1, {}};
   for (const std::int64_t size : q->sizes) {
     if (size % group != 0) return {};
     kv.sizes.push_back(size / group);
   }
   NodeInParts parts = reads(n, {*q, kv, kv}, *q);
-  if (n.has(kMask) && n.source(kMask).size(2) == heads) parts.sources[kMask] = Cut{2, q->sizes};
-  if (n.has(kSinks)) parts.sources[kSinks] = Cut{0, q->sizes};
+  if (n.has(kMask) && n.source(kMask).size(2) == heads)
+    parts.sources[kMask] = TensorSplit{2, q->sizes};
+  if (n.has(kSinks)) parts.sources[kSinks] = TensorSplit{0, q->sizes};
   return parts;
 }
 
@@ -99,7 +100,7 @@ InParts written_columns(const CutNode& n) {
 }
 
 /// The cut of a tensor as it is seen in another shape, where that has a dimension for it.
-std::optional<Cut> cut_through(const Shape& from, const Cut& cut, const Shape& to) {
+std::optional<TensorSplit> cut_through(const Shape& from, const TensorSplit& cut, const Shape& to) {
   std::int64_t inner = 1;  // elements between neighbours along the cut
   for (std::size_t i = 0; i < cut.dim; ++i) {
     if (!from[i].is_fixed()) return {};
@@ -110,7 +111,7 @@ std::optional<Cut> cut_through(const Shape& from, const Cut& cut, const Shape& t
   std::int64_t outer = 1;  // the same in the other shape
   for (std::size_t i = 0; i < kMaxDims && to[i].is_fixed() && to[i].max > 0; ++i) {
     if (outer * to[i].max == whole) {
-      Cut seen{i, {}};
+      TensorSplit seen{i, {}};
       for (const std::int64_t size : cut.sizes) {
         if (inner * size % outer != 0) return {};
         seen.sizes.push_back(inner * size / outer);
@@ -124,7 +125,7 @@ std::optional<Cut> cut_through(const Shape& from, const Cut& cut, const Shape& t
 
 /// Params with the size of each part in `shape`.
 template <class P>
-std::vector<Params> params_of_parts(const P& whole, const Cut& cut) {
+std::vector<Params> params_of_parts(const P& whole, const TensorSplit& cut) {
   std::vector<Params> all;
   for (const std::int64_t size : cut.sizes) {
     P part = whole;
@@ -146,7 +147,7 @@ InParts reshaped(const CutNode& n) {
 /// A window that has all of the cut dimension.
 InParts window(const CutNode& n) {
   const auto& params = n.node.params.get<ViewParams>();
-  const Cut& cut = *n.cuts[0];
+  const TensorSplit& cut = *n.cuts[0];
   if (params.shape[cut.dim] != n.source(0).shape[cut.dim]) return {};
   NodeInParts parts = reads(n, {cut}, cut);
   parts.params = params_of_parts(params, cut);
@@ -155,7 +156,7 @@ InParts window(const CutNode& n) {
 
 InParts permuted(const CutNode& n) {
   const auto& axes = n.node.params.get<PermuteParams>().axes;
-  Cut seen = *n.cuts[0];
+  TensorSplit seen = *n.cuts[0];
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (static_cast<std::size_t>(axes[i]) == n.cuts[0]->dim) seen.dim = i;
   }
@@ -163,7 +164,7 @@ InParts permuted(const CutNode& n) {
 }
 
 InParts transposed(const CutNode& n) {
-  Cut seen = *n.cuts[0];
+  TensorSplit seen = *n.cuts[0];
   if (seen.dim < 2) seen.dim = 1 - seen.dim;
   return reads(n, {*n.cuts[0]}, std::move(seen));
 }
@@ -216,7 +217,7 @@ CutRule rule_of(const Op& op) {
 }  // namespace
 
 std::optional<NodeInParts> in_parts(const Graph& graph, const Node& node,
-                                    std::span<const Cut* const> cuts) {
+                                    std::span<const TensorSplit* const> cuts) {
   const CutRule rule = rule_of(*node.op);
   return rule == nullptr ? std::nullopt : rule({graph, node, cuts});
 }

@@ -22,8 +22,8 @@ namespace {
 /// A value of the graph before, in the new graph: whole, in parts, or both.
 struct Form {
   NodeId whole = kNoNode;
-  std::optional<Cut> cut;     // of `parts`
-  std::vector<NodeId> parts;  // none: it is not cut
+  std::optional<TensorSplit> cut;  // of `parts`
+  std::vector<NodeId> parts;       // none: it is not cut
 };
 
 std::string part_name(const std::string& name, std::size_t part) {
@@ -48,7 +48,7 @@ class Splitter {
   Status want(const LeafParts& parts) {
     SHUNT_TRY(check(parts));
     if (parts.sizes.size() > 1) {
-      wanted_[parts.leaf] = Cut{static_cast<std::size_t>(parts.dim), parts.sizes};
+      wanted_[parts.leaf] = TensorSplit{static_cast<std::size_t>(parts.dim), parts.sizes};
     }
     return ok();
   }
@@ -183,7 +183,7 @@ class Splitter {
     return ok();
   }
 
-  Status cut_leaf(NodeId id, const Cut& cut) {
+  Status cut_leaf(NodeId id, const TensorSplit& cut) {
     const Node& node = graph_.node(id);
     Form& form = forms_[id];
     for (std::size_t i = 0; i < cut.sizes.size(); ++i) {
@@ -246,7 +246,7 @@ class Splitter {
   }
 
   /// Part `part` of a value that is to be cut in a certain way.
-  Result<NodeId> part_of(NodeId id, const Cut& cut, std::size_t part) {
+  Result<NodeId> part_of(NodeId id, const TensorSplit& cut, std::size_t part) {
     const Form& form = forms_[id];
     if (form.cut == cut) return form.parts[part];
     SHUNT_ASSIGN(const NodeId all, whole(id));
@@ -262,12 +262,13 @@ class Splitter {
   Status add_node(NodeId id) {
     const Node& node = graph_.node(id);
     SHUNT_TRY(cut_cache(node));
-    std::vector<const Cut*> cuts;
+    std::vector<const TensorSplit*> cuts;
     for (NodeId source : node.sources) {
       const bool is_cut = source != kNoNode && forms_[source].cut.has_value();
       cuts.push_back(is_cut ? &*forms_[source].cut : nullptr);
     }
-    const bool any = std::ranges::any_of(cuts, [](const Cut* cut) { return cut != nullptr; });
+    const bool any =
+        std::ranges::any_of(cuts, [](const TensorSplit* cut) { return cut != nullptr; });
     const auto parts = any ? in_parts(graph_, node, cuts) : std::nullopt;
     return parts ? add_in_parts(id, *parts) : add_whole(id);
   }
@@ -328,10 +329,10 @@ class Splitter {
 
   const Graph& graph_;
   GraphBuilder g_;
-  std::vector<Form> forms_;                 // by node
-  std::vector<std::optional<Cut>> wanted_;  // by leaf
-  std::vector<Writing> writing_;            // by owner of memory
-  std::vector<int> lanes_;                  // by new node: its part, or kWhole
+  std::vector<Form> forms_;                         // by node
+  std::vector<std::optional<TensorSplit>> wanted_;  // by leaf
+  std::vector<Writing> writing_;                    // by owner of memory
+  std::vector<int> lanes_;                          // by new node: its part, or kWhole
 };
 
 }  // namespace

@@ -127,6 +127,7 @@ class OpsCommand final : public Command {
       return ok();
     }
     std::vector<std::string_view> names;
+    names.reserve(ops_.size());
     for (const OpDescription& op : ops_) names.push_back(op.name);
     return invalid("there is no op \"{}\"{}", *name_, did_you_mean(*name_, names));
   }

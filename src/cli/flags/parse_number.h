@@ -16,8 +16,9 @@ template <class T>
 Result<T> parse_number(std::string_view text, T low = std::numeric_limits<T>::lowest(),
                        T high = std::numeric_limits<T>::max()) {
   T value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
   const bool is_number = stop == end && error != std::errc::invalid_argument;
   if constexpr (std::is_floating_point_v<T>) {
     if (!is_number || error != std::errc() || !std::isfinite(value)) {

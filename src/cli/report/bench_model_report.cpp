@@ -18,12 +18,14 @@ double tokens_per_second(const SpeedTest& test, const SpeedRun& run) {
 
 Summary speed_of(const SpeedResult& result) {
   std::vector<double> speeds;
+  speeds.reserve(result.runs.size());
   for (const SpeedRun& run : result.runs) speeds.push_back(tokens_per_second(result.test, run));
   return summarize(speeds);
 }
 
 Summary share_of(const SpeedResult& result) {
   std::vector<double> shares;
+  shares.reserve(result.runs.size());
   for (const SpeedRun& run : result.runs) shares.push_back(run.share);
   return summarize(shares);
 }
@@ -35,6 +37,7 @@ double times_of(const SpeedTest& test) {
 
 double median_seconds(const SpeedResult& result) {
   std::vector<double> seconds;
+  seconds.reserve(result.runs.size());
   for (const SpeedRun& run : result.runs) seconds.push_back(run.seconds);
   return summarize(seconds).median;
 }

@@ -92,6 +92,7 @@ std::vector<std::string> fallback_lines(const Explanation& explanation,
     }
   }
   std::vector<std::string> lines;
+  lines.reserve(kinds.size());
   for (const Kind& kind : kinds) lines.push_back(fmt::format("{} {}", kind.nodes, kind.text));
   return lines;
 }

@@ -221,6 +221,7 @@ std::vector<std::string> remarks(const Verification& found) {
   const auto devices = found.reference_devices();
   if (!devices.empty() && devices.front().first != found.against) {
     std::vector<std::string> names;
+    names.reserve(devices.size());
     for (const auto& [device, number] : devices) names.push_back(device);
     lines.push_back(
         fmt::format("{}: {} computed nothing: the reference results are those of {}; shunt explain "

@@ -49,6 +49,7 @@ std::vector<TranscodedWeight> WeightStore::all_transcoded() const {
     return std::tuple(each.first->part, each.first->offset, each.second.name);
   });
   std::vector<TranscodedWeight> all;
+  all.reserve(sorted.size());
   for (auto& each : sorted) all.push_back(std::move(each.second));
   return all;
 }

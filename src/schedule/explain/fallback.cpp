@@ -59,7 +59,8 @@ Fallback& group_of(std::vector<Fallback>& groups, std::string_view op,
 }
 
 std::uint64_t copied_bytes(const Graph& graph, const Placement& placement) {
-  const Cut cut = cut_segments(graph, placement, graph.outputs(), memory_types(graph, placement));
+  const SegmentedGraph cut =
+      cut_segments(graph, placement, graph.outputs(), memory_types(graph, placement));
   std::uint64_t bytes = 0;
   for (const Copy& copy : cut.copies) bytes += copy.bytes;
   return bytes;

@@ -217,7 +217,7 @@ class ActionLister {
 
   CompiledPlan::Parts& parts_;
   const Graph& graph_;
-  const Cut& cut_;
+  const SegmentedGraph& cut_;
   const PlanLayout& layout_;
   std::span<const CopyRoute> routes_;
   LocalAddresses<PlanAddress> local_;

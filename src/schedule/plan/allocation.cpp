@@ -27,7 +27,7 @@ NodeId source_of(const Node& node, int number) {
 
 class Allocator {
  public:
-  Allocator(const Graph& graph, const Placement& placement, const Cut& cut,
+  Allocator(const Graph& graph, const Placement& placement, const SegmentedGraph& cut,
             std::span<const std::unique_ptr<Program>> programs, bool overlapping)
       : graph_(graph),
         placement_(placement),
@@ -234,7 +234,7 @@ class Allocator {
 
   const Graph& graph_;
   const Placement& placement_;
-  const Cut& cut_;
+  const SegmentedGraph& cut_;
   std::span<const std::unique_ptr<Program>> programs_;
   bool overlapping_;                                      // steps do
   std::vector<bool> kept_;                                // by owner of memory
@@ -249,7 +249,8 @@ class Allocator {
 
 }  // namespace
 
-Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
+Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement,
+                                 const SegmentedGraph& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
                                  std::span<const NodeId> live_out, bool overlapping) {
   return Allocator(graph, placement, cut, programs, overlapping).run(live_out);

@@ -54,7 +54,8 @@ struct Allocation {
 /// that the host reads, are in the memory that find_homes() and host_end() name. `kept` live to the
 /// end of a run. Where steps overlap, each step has its own copies of inputs and
 /// results, and its own kept results. OutOfMemory names the device.
-Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement, const Cut& cut,
+Result<Allocation> allocate_plan(const Graph& graph, const Placement& placement,
+                                 const SegmentedGraph& cut,
                                  std::span<const std::unique_ptr<Program>> programs,
                                  std::span<const NodeId> live_out, bool overlapping);
 

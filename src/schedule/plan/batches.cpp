@@ -14,7 +14,7 @@ namespace {
 class BatchFinder {
  public:
   BatchFinder(const Graph& graph, const Placement& placement,
-              std::span<const BufferType* const> types, Cut& cut)
+              std::span<const BufferType* const> types, SegmentedGraph& cut)
       : graph_(graph), devices_(placement.devices), types_(types), cut_(cut) {}
 
   void run() {
@@ -118,7 +118,7 @@ class BatchFinder {
     }
     cut_.copies = std::move(copies);
     for (auto& of_segment : cut_.uses) {
-      for (Cut::Use& use : of_segment) use.copy = moved_to[use.copy];
+      for (SegmentedGraph::Use& use : of_segment) use.copy = moved_to[use.copy];
     }
     for (Segment& segment : cut_.segments) segment.transfers.clear();
     for (std::size_t i = 0; i < cut_.copies.size(); ++i) {
@@ -132,7 +132,7 @@ class BatchFinder {
   const Graph& graph_;
   DeviceSet devices_;
   std::span<const BufferType* const> types_;
-  Cut& cut_;
+  SegmentedGraph& cut_;
   struct HostPlace {
     std::size_t batch = kNoBatch;
     std::size_t offset = 0;
@@ -143,7 +143,7 @@ class BatchFinder {
 }  // namespace
 
 void find_batches(const Graph& graph, const Placement& placement,
-                  std::span<const BufferType* const> types, Cut& cut) {
+                  std::span<const BufferType* const> types, SegmentedGraph& cut) {
   BatchFinder(graph, placement, types, cut).run();
 }
 

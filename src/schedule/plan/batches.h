@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "schedule/plan/cut.h"
+#include "schedule/plan/segmented_graph.h"
 
 namespace shunt {
 
@@ -14,6 +14,6 @@ inline constexpr std::size_t kMostBatched = std::size_t{1} << 16;
 /// Finds the batches of a cut, and moves the copies of each (and their transfers) together: small
 /// tensors first, as those that grow with a dynamic dimension are larger. `types`: memory_types().
 void find_batches(const Graph& graph, const Placement& placement,
-                  std::span<const BufferType* const> types, Cut& cut);
+                  std::span<const BufferType* const> types, SegmentedGraph& cut);
 
 }  // namespace shunt

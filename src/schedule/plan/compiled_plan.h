@@ -24,7 +24,7 @@ class CompiledPlan {
   struct Parts {
     std::shared_ptr<const Graph> graph;
     Placement placement = {};
-    Cut cut = {};
+    SegmentedGraph cut = {};
     std::vector<std::unique_ptr<Program>> programs = {};  ///< by segment
     PlanLayout layout = {};
     std::vector<Action> actions = {};  ///< of a step, in order; the same for all steps in flight
@@ -38,7 +38,7 @@ class CompiledPlan {
   const Graph& graph() const { return *parts_.graph; }
   const Placement& placement() const { return parts_.placement; }
   std::span<Device* const> devices() const { return parts_.placement.devices; }
-  const Cut& cut() const { return parts_.cut; }
+  const SegmentedGraph& cut() const { return parts_.cut; }
   const PlanLayout& layout() const { return parts_.layout; }
   std::span<const Action> actions() const { return parts_.actions; }
   const Waits& waits(std::size_t action) const { return parts_.waits[action]; }

@@ -25,7 +25,8 @@ Home staging_of(const Graph& graph, const Placement& placement, const Copy& copy
 
 }  // namespace
 
-std::vector<CopyRoute> find_routes(const Graph& graph, const Placement& placement, const Cut& cut,
+std::vector<CopyRoute> find_routes(const Graph& graph, const Placement& placement,
+                                   const SegmentedGraph& cut,
                                    std::span<const BufferType* const> types) {
   std::vector<CopyRoute> routes;
   for (const Copy& copy : cut.copies) {

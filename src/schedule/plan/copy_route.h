@@ -22,7 +22,8 @@ struct CopyRoute {
 
 /// By copy. `types`: memory_types(). Staging memory is pinned memory of the destination if it has
 /// any, else of the source, else memory of the CPU.
-std::vector<CopyRoute> find_routes(const Graph& graph, const Placement& placement, const Cut& cut,
+std::vector<CopyRoute> find_routes(const Graph& graph, const Placement& placement,
+                                   const SegmentedGraph& cut,
                                    std::span<const BufferType* const> types);
 
 }  // namespace shunt

@@ -11,7 +11,7 @@ namespace {
 
 class InputLayout {
  public:
-  InputLayout(const Graph& graph, const Placement& placement, const Cut& cut)
+  InputLayout(const Graph& graph, const Placement& placement, const SegmentedGraph& cut)
       : graph_(graph),
         placement_(placement),
         cut_(cut),
@@ -72,7 +72,7 @@ class InputLayout {
 
   const Graph& graph_;
   const Placement& placement_;
-  const Cut& cut_;
+  const SegmentedGraph& cut_;
   std::vector<Home> homes_;  // by node id
   PerNode<bool> placed_;     // in memory
   std::vector<InputPool> pools_;
@@ -81,7 +81,7 @@ class InputLayout {
 }  // namespace
 
 Result<std::vector<InputPool>> lay_out_inputs(const Graph& graph, const Placement& placement,
-                                              const Cut& cut) {
+                                              const SegmentedGraph& cut) {
   return InputLayout(graph, placement, cut).run();
 }
 

@@ -23,6 +23,6 @@ struct InputPool {
 /// Lays out the inputs of a step: those of a batch side by side, if none of them is in a batch
 /// before it. OutOfMemory names the device.
 Result<std::vector<InputPool>> lay_out_inputs(const Graph& graph, const Placement& placement,
-                                              const Cut& cut);
+                                              const SegmentedGraph& cut);
 
 }  // namespace shunt

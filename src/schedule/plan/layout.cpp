@@ -17,8 +17,8 @@ class LayoutMaker {
   LayoutMaker(const Graph& graph, const Placement& placement, const Allocation& allocation)
       : graph_(graph), placement_(placement), allocation_(allocation) {}
 
-  PlanLayout run(const Cut& cut, std::span<const Address> leaves, std::span<const CopyRoute> routes,
-                 std::span<const InputPool> inputs) {
+  PlanLayout run(const SegmentedGraph& cut, std::span<const Address> leaves,
+                 std::span<const CopyRoute> routes, std::span<const InputPool> inputs) {
     layout_.of_node.resize(graph_.size());
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (leaves[id]) layout_.of_node[id] = {kNoBlock, leaves[id].buffer, leaves[id].offset};
@@ -109,7 +109,7 @@ class LayoutMaker {
 
   /// If there is no room, the error names the destination of the largest copy: less work there
   /// needs less staging memory.
-  void add_staging(const Cut& cut, std::span<const CopyRoute> routes) {
+  void add_staging(const SegmentedGraph& cut, std::span<const CopyRoute> routes) {
     layout_.staging.resize(cut.copies.size());
     std::map<std::pair<const BufferType*, int>, std::size_t> blocks;
     for (std::size_t i = 0; i < cut.copies.size(); ++i) {
@@ -162,7 +162,7 @@ class LayoutMaker {
 
 }  // namespace
 
-PlanLayout make_layout(const Graph& graph, const Placement& placement, const Cut& cut,
+PlanLayout make_layout(const Graph& graph, const Placement& placement, const SegmentedGraph& cut,
                        std::span<const Address> leaves, std::span<const CopyRoute> routes,
                        std::span<const InputPool> inputs, const Allocation& allocation) {
   return LayoutMaker(graph, placement, allocation).run(cut, leaves, routes, inputs);

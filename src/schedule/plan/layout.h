@@ -21,7 +21,7 @@ struct PlanLayout {
 /// Lists the blocks of an allocation, of inputs, and of staging memory: of the copies through one
 /// type of memory, a block has the bytes of the largest. `leaves` by node id: the memory of weights
 /// and caches.
-PlanLayout make_layout(const Graph& graph, const Placement& placement, const Cut& cut,
+PlanLayout make_layout(const Graph& graph, const Placement& placement, const SegmentedGraph& cut,
                        std::span<const Address> leaves, std::span<const CopyRoute> routes,
                        std::span<const InputPool> inputs, const Allocation& allocation);
 

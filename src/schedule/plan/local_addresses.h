@@ -16,7 +16,7 @@ template <class T>
 class LocalAddresses {
  public:
   /// `of_node` by node id, `of_copy` by copy. The cut must outlive it.
-  LocalAddresses(const Cut& cut, std::vector<T> of_node, std::vector<T> of_copy)
+  LocalAddresses(const SegmentedGraph& cut, std::vector<T> of_node, std::vector<T> of_copy)
       : cut_(cut), seen_(std::move(of_node)), of_copy_(std::move(of_copy)) {}
 
   /// By node id, until the next call. `segment` may be the one after the last.
@@ -25,7 +25,7 @@ class LocalAddresses {
       seen_[replaced.node] = replaced.was;
     }
     replaced_.clear();
-    for (const Cut::Use& use : cut_.uses[segment]) {
+    for (const SegmentedGraph::Use& use : cut_.uses[segment]) {
       if (cut_.copies[use.copy].to != device) continue;
       replaced_.push_back({use.node, seen_[use.node]});
       seen_[use.node] = of_copy_[use.copy];
@@ -38,7 +38,7 @@ class LocalAddresses {
     NodeId node = 0;
     T was = {};
   };
-  const Cut& cut_;
+  const SegmentedGraph& cut_;
   std::vector<T> seen_;
   std::vector<T> of_copy_;
   std::vector<Replaced> replaced_;

@@ -7,9 +7,12 @@
 
 namespace shunt {
 
-Result<std::vector<std::unique_ptr<Program>>> prepare_programs(
-    const Graph& graph, const Placement& placement, const Cut& cut, std::span<const Address> leaves,
-    std::span<const NodeId> live_out, std::span<const NodeId> watched) {
+Result<std::vector<std::unique_ptr<Program>>> prepare_programs(const Graph& graph,
+                                                               const Placement& placement,
+                                                               const SegmentedGraph& cut,
+                                                               std::span<const Address> leaves,
+                                                               std::span<const NodeId> live_out,
+                                                               std::span<const NodeId> watched) {
   // A result must be in memory if it is kept, or a node outside its segment reads it, through a
   // view or not.
   const auto outside = std::make_unique<bool[]>(graph.size());

@@ -10,8 +10,11 @@ namespace shunt {
 
 /// By segment. `leaves` by node id: the memory of weights and caches. `kept` and `watched` nodes
 /// must have their results in memory. An error names the segment.
-Result<std::vector<std::unique_ptr<Program>>> prepare_programs(
-    const Graph& graph, const Placement& placement, const Cut& cut, std::span<const Address> leaves,
-    std::span<const NodeId> live_out, std::span<const NodeId> watched);
+Result<std::vector<std::unique_ptr<Program>>> prepare_programs(const Graph& graph,
+                                                               const Placement& placement,
+                                                               const SegmentedGraph& cut,
+                                                               std::span<const Address> leaves,
+                                                               std::span<const NodeId> live_out,
+                                                               std::span<const NodeId> watched);
 
 }  // namespace shunt

@@ -26,7 +26,7 @@ class Cutter {
     cut_.segment_of.assign(graph.size(), kNoSegment);
   }
 
-  Cut cut(std::span<const NodeId> live_out) {
+  SegmentedGraph cut(std::span<const NodeId> live_out) {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!is_computed(graph_.node(id))) continue;
       const int device = placement_.decisions[id].device;
@@ -154,14 +154,16 @@ class Cutter {
   std::size_t before_ = kNoSegment;  // the one before the current segment on its device
   bool ended_ = false;               // an observer reads the node before
   NodeId last_watched_ = 0;
-  Cut cut_;
+  SegmentedGraph cut_;
 };
 
 }  // namespace
 
-Cut cut_segments(const Graph& graph, const Placement& placement, std::span<const NodeId> live_out,
-                 std::span<const BufferType* const> types, const std::vector<bool>& watched) {
-  Cut cut = Cutter(graph, placement, types, watched).cut(live_out);
+SegmentedGraph cut_segments(const Graph& graph, const Placement& placement,
+                            std::span<const NodeId> live_out,
+                            std::span<const BufferType* const> types,
+                            const std::vector<bool>& watched) {
+  SegmentedGraph cut = Cutter(graph, placement, types, watched).cut(live_out);
   find_batches(graph, placement, types, cut);
   return cut;
 }

@@ -128,7 +128,7 @@ class ActionDescriber {
       found = of_segment_[maker];
     }
     if (!picks) return found;
-    for (const Cut::Use& use : cut_.uses[of.segment]) {
+    for (const SegmentedGraph::Use& use : cut_.uses[of.segment]) {
       if (use.node != needed || cut_.copies[use.copy].to != cpu_of(executable_.devices())) continue;
       found = of_copy_[use.copy];
     }
@@ -137,7 +137,7 @@ class ActionDescriber {
 
   const CompiledPlan& executable_;
   const Graph& graph_;
-  const Cut& cut_;
+  const SegmentedGraph& cut_;
   std::span<const Action> actions_;
   std::vector<std::size_t> of_segment_;               // by segment: its kRun action
   std::vector<std::size_t> of_copy_;                  // by copy: its last action

@@ -205,7 +205,7 @@ TEST(MemoryUse, CountsPerStepBlocksOncePerStepInFlight) {
 TEST(LocalAddresses, ReplacesANodeByTheCopyForThatDeviceOnly) {
   // Nodes 0 to 2 are at 100 to 102, copies 0 to 2 at 200 to 202. Segment 1 reads node 1 twice: the
   // later copy counts.
-  Cut cut;
+  SegmentedGraph cut;
   cut.copies = {{.node = 0, .from = 1, .to = 0},
                 {.node = 1, .from = 1, .to = 0},
                 {.node = 1, .from = 0, .to = 1},

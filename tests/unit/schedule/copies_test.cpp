@@ -315,8 +315,8 @@ TEST_P(Copies, OfInputsWithAGapBetweenThemAreNotMerged) {
     const Plan& plan = (*run)->plan();
     EXPECT_THAT(merged(plan.segments()), ElementsAre(false, !hole));
     const Graph& graph = *inputs.graph;
-    const Cut cut = cut_segments(graph, plan.placement(), graph.outputs(),
-                                 memory_types(graph, plan.placement()));
+    const SegmentedGraph cut = cut_segments(graph, plan.placement(), graph.outputs(),
+                                            memory_types(graph, plan.placement()));
     EXPECT_THAT(merged(cut.segments), ElementsAre(false, !hole)) << "without a plan";
     EXPECT_EQ(b.copies(), hole ? 3U : 2U);
     EXPECT_EQ(b.received(), hole ? 2 * 40U : 64U + 40U);

@@ -213,7 +213,8 @@ TEST(ExplainedTimes, DevicesAndLinksOverlap) {
   const CostModel costs = costs_of({{"cpu0", 100, 0}, {"a0", 4, 1}, {"b0", 3, 2}});
   const auto placement = place(graph, devices, {.costs = &costs});
   ASSERT_TRUE(placement);
-  const Cut cut = cut_segments(graph, *placement, graph.outputs(), memory_types(graph, *placement));
+  const SegmentedGraph cut =
+      cut_segments(graph, *placement, graph.outputs(), memory_types(graph, *placement));
   const Explanation e = explain(graph, *placement, cut.segments);
   double last = 0;
   // a0: x there in 1 s, 4 s of work, 1 s back; b0: 2 s, 3 s and 2 s, at the same time.
@@ -233,7 +234,7 @@ TEST_F(ExplainedStep, TimesOfAStepThatAlternatesBetweenDevices) {
         OpCost{.device = "cpu0", .description = host_.info().description, .op = op, .overhead = 2});
   }
   placement_ = *place(*graph_, devices_, {.costs = &costs});
-  const Cut cut =
+  const SegmentedGraph cut =
       cut_segments(*graph_, placement_, graph_->outputs(), memory_types(*graph_, placement_));
   const Explanation e = explain(*graph_, placement_, cut.segments);
   double last = 0;
@@ -264,7 +265,8 @@ TEST(ExplainedTimes, ValueReadThroughAViewIsTransferredOnce) {
   costs.add(OpCost{
       .device = "cpu0", .description = host.info().description, .op = "silu", .overhead = 1000});
   const auto placement = place(graph, devices, {.costs = &costs});
-  const Cut cut = cut_segments(graph, *placement, graph.outputs(), memory_types(graph, *placement));
+  const SegmentedGraph cut =
+      cut_segments(graph, *placement, graph.outputs(), memory_types(graph, *placement));
   const Explanation e = explain(graph, *placement, cut.segments);
   double last = 0;
   EXPECT_THAT(times_of(e, last),

@@ -212,7 +212,7 @@ inline Result<std::vector<MemoryRequest>> requests_of(const Graph& graph, Device
   Device* const devices[] = {&device};
   SHUNT_ASSIGN(const Placement placement, place(graph, devices));
   const auto kept = graph.outputs();
-  const Cut cut = cut_segments(graph, placement, kept, memory_types(graph, placement));
+  const SegmentedGraph cut = cut_segments(graph, placement, kept, memory_types(graph, placement));
   std::vector<std::unique_ptr<Program>> programs;
   const auto outside = std::make_unique<bool[]>(graph.size());
   for (NodeId id : kept) outside[id] = true;

@@ -24,20 +24,20 @@ struct Copy {
   std::vector<NodeId> readers = {};  ///< all nodes that read it
   Gathered gathered = {};            ///< copied by slices, after the host has read their numbers
   std::uint64_t bytes = 0;           ///< at the dynamic dimensions' maximum
-  std::size_t batch = kNoBatch;      ///< index into Cut::batches
+  std::size_t batch = kNoBatch;      ///< index into SegmentedGraph::batches
 };
 
 /// Copies of inputs from one memory to one device before one segment. The tensors are side by side,
 /// at the same offsets on both sides, so that adjacent ones are transferred at once.
 struct CopyBatch {
-  std::vector<std::size_t> copies;   ///< which follow each other in Cut::copies
+  std::vector<std::size_t> copies;   ///< which follow each other in SegmentedGraph::copies
   std::vector<std::size_t> offsets;  ///< by copy, in bytes from the first
   std::size_t bytes = 0;             ///< of all, on either side
   bool lays_out = true;  ///< none of its inputs is in an earlier batch that does: the inputs are
                          ///< side by side on the host as well
 };
 
-struct Cut {
+struct SegmentedGraph {
   std::vector<Segment> segments;
   std::vector<std::size_t> segment_of;  ///< by node id; kNoSegment for leaves and views
   std::vector<Copy> copies;             ///< in the order of their segments
