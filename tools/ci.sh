@@ -315,7 +315,7 @@ ci() {
   local times=${root:-.}/build/ci-times commit
   commit=$(commit_under_test)
   rm -f "$failed_list" "$times"
-  step "packages" need run test browser bench format clang tidy cache python
+  step "packages" need run test browser bench format clang tidy docs cache python
   step "format" check_format
   step "edges" tools/check-edges .
   step "edges: every rule is noticed" tools/check-edges-test
@@ -323,6 +323,8 @@ ci() {
   step "classes: every rule is noticed" tools/check-classes-test
   step "docs" tools/check-docs .
   step "docs: every rule is noticed" tools/check-docs-test
+  step "reference pages" tools/make-docs .
+  step "reference pages: mistakes are noticed" tools/make-docs-test
   step "prose" tools/check-prose .
   step "prose: every rule is noticed" tools/check-prose-test
   step "tidy: changed files" tools/check-tidy .
