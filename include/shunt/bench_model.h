@@ -4,6 +4,8 @@
 ///
 /// \code
 /// const ModelBenchRequest request = {.prompts = {512}, .generated = {64}};
+/// const double start = std::chrono::duration<double>(
+///     std::chrono::steady_clock::now().time_since_epoch()).count();
 /// SHUNT_ASSIGN(const SessionOptions session, bench_session(request));
 /// SHUNT_ASSIGN(const auto model, Model::load("model.gguf", registry, {.session = session}));
 /// SHUNT_ASSIGN(const ModelBenchReport report, bench_model(model, session, request, start));
@@ -11,9 +13,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shunt/bench.h"
@@ -33,11 +37,14 @@ struct ModelBenchRequest {
   std::vector<std::int64_t> depths = {0};     ///< tokens in the KV cache before
   std::vector<std::int64_t> sequences = {1};  ///< computed at once
   int runs = 5;                               ///< timed runs, after one warm-up
+  /// Gets the reason if there is no limit to compare with; may be empty.
+  std::function<void(std::string_view line)> say = {};
 };
 
 /// The options of a session that has room for all tests. A context of 0 becomes as large as the
-/// tests need. Invalid, naming the test, if the context has no room for one of them or would be
-/// above SessionOptions::kMaxContext.
+/// tests and a first prompt of kFirstPromptTokens need. Invalid for less than one run, and for
+/// numbers below 0 or above SessionOptions::kMaxContext. Invalid, with the numbers, if a test does
+/// not fit into the context, or all of them need more than kMaxContext.
 Result<SessionOptions> bench_session(const ModelBenchRequest& request, SessionOptions options = {});
 
 struct ModelBenchReport {
@@ -50,7 +57,6 @@ struct ModelBenchReport {
   std::optional<DevicePeaks> peaks;  ///< of that device
   std::vector<std::string> times;    ///< the origin of predicted times, a line a device
   std::vector<SpeedResult> results;  ///< one a test
-  std::vector<std::string> notes;    ///< the reason why there is no limit to compare with
 };
 
 /// Measures a model. `options` are those of bench_session(), which the model was loaded for.

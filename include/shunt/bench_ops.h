@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,17 +23,19 @@
 namespace shunt {
 
 struct OpsBenchRequest {
-  std::vector<DType> types = {};           ///< of weights
+  std::vector<DType> types = {};           ///< of weights; none: all that weights can have
   std::vector<std::string_view> ops = {};  ///< of bench_op_names(); none: all
   std::int64_t width = 2048;               ///< rows and columns of the smaller weights
   double seconds = 0.2;                    ///< time that each case is measured, about
+  /// Gets a line for each case that is left out, as soon as that is known; may be empty.
+  std::function<void(std::string_view line)> say = {};
 };
 
 /// Ops that can be measured, sorted by name.
 std::vector<std::string_view> bench_op_names();
 
 /// Invalid for a width that is no multiple of 64, is above 32768, or of which a type does not have
-/// whole blocks.
+/// whole blocks. Invalid for a type that weights can't have, and for an unknown op.
 Status check_ops_bench(const OpsBenchRequest& request);
 
 /// The time of one op in one shape.
@@ -53,7 +56,6 @@ struct OpsBenchReport {
   DeviceInfo device;
   std::optional<DevicePeaks> peaks;  ///< none if the device can't measure them
   std::vector<OpTime> ops;
-  std::vector<std::string> notes;  ///< left-out cases, and the reason of each
 };
 
 /// Measures each op through an ordinary plan, with leaves that no cache holds. `devices`: the

@@ -20,7 +20,7 @@ struct TrainBenchRequest {
   int runs = 5;                ///< timed runs, after one warm-up
 };
 
-/// Invalid for a context or a number of rows that training can't have.
+/// Invalid for a context or a number of rows that training can't have, and for less than one run.
 Status check_train_bench(const TrainBenchRequest& request);
 
 struct TrainBenchReport {

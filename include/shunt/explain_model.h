@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shunt/engine.h"
@@ -25,10 +27,12 @@ struct PlaceStepOptions {
   /// As for Model::load(). Its callbacks are not called, and PlacementPolicy::fallback is not
   /// asked.
   LoadOptions load = {};
-  /// Tokens of the step, at most the context; none: LoadOptions::session.batch.
+  /// Tokens of the step, from 1 to the context; none: LoadOptions::session.batch.
   std::optional<std::int64_t> tokens = {};
   /// Measured costs are kept in this folder (see model_costs.h); empty: no folder.
   std::string cache_folder = {};
+  /// Gets a line for costs that could not be measured, read or kept; may be empty.
+  std::function<void(std::string_view line)> say = {};
 };
 
 /// A step of a model, placed as Model::load() and a session would place it.
@@ -38,10 +42,9 @@ struct PlacedStep {
   std::shared_ptr<const Graph> graph;
   Placement placement;
   std::vector<Segment> segments;
-  std::vector<std::string> notes;       ///< decisions about memory, a line each
-  std::vector<std::string> times;       ///< the origin of predicted times, a line a device
-  std::vector<std::string> cost_notes;  ///< costs that could not be measured, read or kept
-  bool measured = false;                ///< some predicted times come from measurements
+  std::vector<std::string> notes;  ///< decisions about memory, a line each
+  std::vector<std::string> times;  ///< the origin of predicted times, a line a device
+  bool measured = false;           ///< some predicted times come from measurements
 };
 
 /// Places a step. Reads the metadata of the model, not its weights, and allocates nothing on a

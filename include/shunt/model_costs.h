@@ -3,9 +3,8 @@
 ///
 /// \code
 /// LoadOptions load;
-/// SHUNT_ASSIGN(const ModelCosts costs, model_costs("model.gguf", registry, load,
-/// "/var/cache/app")); load.placement.costs = costs.costs;
-/// \endcode
+/// SHUNT_ASSIGN(const ModelCosts costs, model_costs("model.gguf", *registry, load,
+/// "/var/cache/app")); load.placement.costs = costs.costs; \endcode
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,9 @@
 /// speed and memory, and test whole programs, without a download.
 ///
 /// \code
-/// SHUNT_TRY(write_synth_model("random.gguf", {.layers = 16, .width = 2048, .feed_forward =
-/// 8192})); \endcode
+/// const SynthOptions options = {.layers = 16, .width = 2048, .feed_forward = 8192};
+/// SHUNT_TRY(write_synth_model("random.gguf", options));
+/// \endcode
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,9 @@
 #include "base/guarded.h"
 #include "engine/load/copied_weights.h"
 #include "engine/load/fitted_step.h"
+#include "engine/load/session_steps.h"
 #include "engine/load/split_weights.h"
 #include "engine/model_costs.h"
-#include "engine/session/session_steps.h"
 #include "schedule/memory/homes.h"
 #include "schedule/place/pins.h"
 #include "schedule/plan/segments.h"
@@ -48,6 +48,9 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
   return guarded(
       [&]() -> Result<PlacedStep> {
         const LoadOptions& load = options.load;
+        if (options.tokens.value_or(1) < 1) {
+          return invalid("a step of {} tokens; it has at least one", *options.tokens);
+        }
         PlacedStep placed;
         SHUNT_ASSIGN(const auto model, open_model(path, registry, load));
         FitRequest request;
@@ -59,7 +62,9 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
           SHUNT_ASSIGN(ModelCosts costs,
                        calibrated_costs(*model, request.steps, registry, options.cache_folder));
           model->placement.costs = std::move(costs.costs);
-          placed.cost_notes = std::move(costs.notes);
+          for (const std::string& note : costs.notes) {
+            if (options.say) options.say(note);
+          }
         }
         request.limits = device_limits(model->devices, load.memory_margin);
         auto fit = fit_model(*model, request);
@@ -67,6 +72,7 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
 
         StepShape shape = request.steps.front();
         if (options.tokens) shape.tokens = std::min(*options.tokens, shape.context);
+        shape.outputs = std::min(shape.outputs, shape.tokens);
         SHUNT_ASSIGN(FittedStep fitted, place_fitted(*model, shape, request, *fit));
         placed.tokens = shape.tokens;
         placed.context = shape.context;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "engine/load/session_steps.h"
 #include "engine/load/split_weights.h"
-#include "engine/session/session_steps.h"
 #include "schedule/place/pins.h"
 #include "shunt/message.h"
 #include "shunt/select_devices.h"

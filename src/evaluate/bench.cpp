@@ -10,7 +10,7 @@
 #include "base/guarded.h"
 #include "device/device_set.h"
 #include "engine/load/promised_memory.h"
-#include "engine/session/session_steps.h"
+#include "engine/load/session_steps.h"
 #include "engine/step_work.h"
 #include "graph/storage_users.h"
 #include "schedule/place/facts.h"

@@ -33,7 +33,7 @@ Result<std::int64_t> context_for(std::span<const SpeedTest> tests, std::int64_t 
   for (const SpeedTest& test : tests) {
     most = std::max(most, test.context());
     if (asked != 0 && test.context() > asked) {
-      return invalid("{} of {} after {}{} does not fit into a context of {}; see --ctx",
+      return invalid("{} of {} after {}{} does not fit into a context of {}",
                      test.generates ? "a generation" : "a prompt",
                      counted(static_cast<std::uint64_t>(test.tokens), "token"), test.depth,
                      test.sequences == 1 ? "" : fmt::format(", {} times,", test.sequences), asked);
@@ -66,26 +66,31 @@ Status compute_first_token(Session& session) {
   return session.truncate(0);
 }
 
+void say(const ModelBenchRequest& request, const std::string& line) {
+  if (request.say) request.say(line);
+}
+
 /// The meter of the device that has all weights; null, with a note, if there is none.
-Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, ModelBenchReport& report) {
+Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, const ModelBenchRequest& request,
+                                              ModelBenchReport& report) {
   Device* device = only_device(model);
   if (device == nullptr) {
-    report.notes.emplace_back("weights are on several devices: there is no limit to compare with");
+    say(request, "weights are on several devices: there is no limit to compare with");
     return std::unique_ptr<PeakMeter>();
   }
   report.device = device->name();
   auto meter = device->open_peak_meter(0);
   if (meter || meter.error().code() != ErrorCode::kUnsupported) return meter;
-  report.notes.push_back(meter.error().message());
+  say(request, meter.error().message());
   return std::unique_ptr<PeakMeter>();
 }
 
 /// None, with a note, where a large model leaves no memory to measure with.
-Result<std::optional<DevicePeaks>> peaks_of(PeakMeter& meter, std::vector<std::string>& notes) {
+Result<std::optional<DevicePeaks>> peaks_of(PeakMeter& meter, const ModelBenchRequest& request) {
   auto peaks = measure_peaks(meter, kPeakSeconds);
   if (peaks) return std::optional(std::move(*peaks));
   if (peaks.error().code() != ErrorCode::kOutOfMemory) return peaks.error();
-  notes.push_back(fmt::format("{}: there is no limit to compare with", peaks.error().message()));
+  say(request, fmt::format("{}: there is no limit to compare with", peaks.error().message()));
   return std::optional<DevicePeaks>();
 }
 
@@ -108,10 +113,10 @@ Result<ModelBenchReport> measure(const std::shared_ptr<const Model>& model,
   SHUNT_TRY(warm_up(*session, tests, options.batch));
   report.peak_memory = peak_memory();  // before there is memory to be read
 
-  SHUNT_ASSIGN(const auto meter, open_meter(*model, report));
+  SHUNT_ASSIGN(const auto meter, open_meter(*model, request, report));
   std::optional<SpeedLimits> limits;
   if (meter) {
-    SHUNT_ASSIGN(report.peaks, peaks_of(*meter, report.notes));
+    SHUNT_ASSIGN(report.peaks, peaks_of(*meter, request));
   }
   if (report.peaks) limits.emplace(SpeedLimits{*meter, *report.peaks});
   SpeedOptions how;
@@ -127,6 +132,20 @@ Result<ModelBenchReport> measure(const std::shared_ptr<const Model>& model,
 }  // namespace
 
 Result<SessionOptions> bench_session(const ModelBenchRequest& request, SessionOptions options) {
+  if (request.runs < 1) return invalid("{} runs; at least one is timed", request.runs);
+  const auto check = [](std::span<const std::int64_t> numbers, std::int64_t low,
+                        std::string_view of) {
+    for (const std::int64_t number : numbers) {
+      if (number >= low && number <= SessionOptions::kMaxContext) continue;
+      return Status(
+          invalid("{} {}: expected {} to {}", number, of, low, SessionOptions::kMaxContext));
+    }
+    return ok();
+  };
+  SHUNT_TRY(check(request.prompts, 0, "tokens of a prompt"));
+  SHUNT_TRY(check(request.generated, 0, "tokens to generate"));
+  SHUNT_TRY(check(request.depths, 0, "tokens in the KV cache"));
+  SHUNT_TRY(check(request.sequences, 1, "sequences"));
   const std::vector<SpeedTest> tests = list_tests(request);
   SHUNT_ASSIGN(options.context, context_for(tests, options.context));
   for (const SpeedTest& test : tests)
@@ -137,6 +156,8 @@ Result<SessionOptions> bench_session(const ModelBenchRequest& request, SessionOp
 Result<ModelBenchReport> bench_model(const std::shared_ptr<const Model>& model,
                                      const SessionOptions& options,
                                      const ModelBenchRequest& request, double load_start) {
+  if (model == nullptr) return invalid("no model is given to measure");
+  SHUNT_TRY(bench_session(request, options));
   return guarded([&] { return measure(model, options, request, load_start); });
 }
 

@@ -126,16 +126,30 @@ Bound bound_of_op(const OpTime& measured, const DevicePeaks& peaks) {
   return bound_of(work, peaks);
 }
 
+void say(const OpsBenchRequest& request, const std::string& line) {
+  if (request.say) request.say(line);
+}
+
 /// None, with a note, if the device can't measure them.
-Result<std::optional<DevicePeaks>> peaks_of(Device& device, std::vector<std::string>& notes) {
+Result<std::optional<DevicePeaks>> peaks_of(Device& device, const OpsBenchRequest& request) {
   auto meter = device.open_peak_meter(0);
   if (!meter && meter.error().code() == ErrorCode::kUnsupported) {
-    notes.push_back(meter.error().message());
+    say(request, meter.error().message());
     return std::optional<DevicePeaks>();
   }
   if (!meter) return meter.error();
   SHUNT_ASSIGN(DevicePeaks peaks, measure_peaks(**meter, kPeakSeconds));
   return std::optional(std::move(peaks));
+}
+
+/// The types of a request; all types of weights if it has none.
+std::vector<DType> types_of(const OpsBenchRequest& request) {
+  std::vector<DType> types = request.types;
+  if (!types.empty()) return types;
+  for (const DTypeTrait& type : dtypes()) {
+    if (is_weight_type(type.dtype)) types.push_back(type.dtype);
+  }
+  return types;
 }
 
 }  // namespace
@@ -156,7 +170,12 @@ Status check_ops_bench(const OpsBenchRequest& request) {
     return invalid("weights of width {}: it must be a multiple of {}, at most {}", request.width,
                    kStep, kMostWidth);
   }
-  for (const DType dtype : request.types) {
+  const auto names = bench_op_names();
+  for (const std::string_view op : request.ops) {
+    if (std::ranges::count(names, op) == 0) return invalid("\"{}\" is no op that is measured", op);
+  }
+  for (const DType dtype : types_of(request)) {
+    if (!is_weight_type(dtype)) return invalid("weights can't be of type {}", to_string(dtype));
     const std::int64_t block = trait(dtype).block_elements;
     if (request.width % block == 0) continue;
     return invalid("weights of width {} are not whole blocks of {}, which have {} elements",
@@ -171,7 +190,9 @@ double OpTime::share() const {
 
 Result<OpsBenchReport> bench_ops(std::span<Device* const> devices, const OpsBenchRequest& request) {
   SHUNT_TRY(check_ops_bench(request));
-  if (devices.empty()) return invalid("no device is given to measure");
+  if (devices.empty() || std::ranges::count(devices, nullptr) > 0) {
+    return invalid("no device is given to measure");
+  }
   return guarded([&]() -> Result<OpsBenchReport> {
     Device& device = *devices[0];
     OpsBenchReport report;
@@ -180,15 +201,15 @@ Result<OpsBenchReport> bench_ops(std::span<Device* const> devices, const OpsBenc
       return fail(ErrorCode::kUnsupported, "{} is a twin, whose time means nothing",
                   report.device.name);
     }
-    SHUNT_ASSIGN(report.peaks, peaks_of(device, report.notes));
+    SHUNT_ASSIGN(report.peaks, peaks_of(device, request));
     LeafBuffers buffers(device.memory());
-    for (const OpsCase& each : list_ops_cases(request.types, request.width)) {
+    for (const OpsCase& each : list_ops_cases(types_of(request), request.width)) {
       if (!request.ops.empty() && std::ranges::count(request.ops, each.op) == 0) continue;
       auto measured = measure(devices, each, request.seconds, buffers);
       if (!measured) {
         if (measured.error().code() != ErrorCode::kUnsupported) return measured.error();
-        report.notes.push_back(fmt::format("{} of {} is left out: {}", each.op,
-                                           to_string(each.dtype), measured.error().message()));
+        say(request, fmt::format("{} of {} is left out: {}", each.op, to_string(each.dtype),
+                                 measured.error().message()));
         continue;
       }
       if (report.peaks) measured->bound = bound_of_op(*measured, *report.peaks);

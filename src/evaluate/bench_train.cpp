@@ -100,6 +100,7 @@ TrainOptions options_of(const TrainBenchRequest& request) {
 }  // namespace
 
 Status check_train_bench(const TrainBenchRequest& request) {
+  if (request.runs < 1) return invalid("{} runs; at least one is timed", request.runs);
   return check_train_options(options_of(request));
 }
 

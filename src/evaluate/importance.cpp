@@ -21,7 +21,8 @@ class Gatherer {
   Gatherer(const ModelState& model, bool adds_bos, const ImportanceOptions& options)
       : model_(model), adds_bos_(adds_bos), options_(options) {
     shape_.context = chunk_length(model.info.context, options.session.context);
-    shape_.tokens = std::clamp<std::int64_t>(options.session.batch, 1, shape_.context);
+    shape_.tokens = std::clamp<std::int64_t>(options.session.batch, 1,
+                                             std::max<std::int64_t>(shape_.context, 1));
     shape_.outputs = shape_.tokens;  // the last layer omits tokens without logits
     shape_.cache_type = options.session.cache_type;
   }

@@ -3,8 +3,8 @@
 
 #include "base/guarded.h"
 #include "base/to_size.h"
+#include "engine/load/session_steps.h"
 #include "engine/model_state.h"
-#include "engine/session/session_steps.h"
 #include "engine/session/step_inputs.h"
 #include "engine/session/zeroed_caches.h"
 #include "shunt/message.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/guarded.h"
 #include "graph/op.h"
 #include "graph/overlap.h"
 #include "graph/storage_users.h"
@@ -177,7 +178,7 @@ Result<Value> GraphBuilder::apply(const Op& op, Params params, std::span<const N
     return invalid("{}: its parameters are of another type; it takes {}",
                    describe_call(graph_, op, ids), defaults.empty() ? "none" : defaults);
   }
-  auto inferred = op.infer(tensors, params);
+  auto inferred = guarded([&] { return op.infer(tensors, params); });
   if (!inferred) return std::move(inferred.error()).with_context(describe_call(graph_, op, ids));
 
   if (!uses_known_dynamic_dims(inferred->tensor.shape, graph_.dynamic_dims())) {

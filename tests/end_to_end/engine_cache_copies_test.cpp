@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/load/session_steps.h"
 #include "engine/session/session_plans.h"
-#include "engine/session/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 

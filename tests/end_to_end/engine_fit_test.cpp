@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/load/session_steps.h"
 #include "engine/model_state.h"
-#include "engine/session/session_steps.h"
 #include "support/engine_run.h"
 #include "support/models.h"
 #include "support/test_device.h"

@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
+#include "engine/load/session_steps.h"
 #include "engine/model_state.h"
-#include "engine/session/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"

@@ -7,8 +7,8 @@
 
 #include "engine/load/pin_weights.h"
 #include "engine/load/recover.h"
+#include "engine/load/session_steps.h"
 #include "engine/model_state.h"
-#include "engine/session/session_steps.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/test_device.h"

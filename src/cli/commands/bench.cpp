@@ -111,7 +111,10 @@ class BenchModel final : public Command {
   }
   Status check() override {
     SHUNT_TRY(format_.check());
-    SHUNT_ASSIGN(model_.session(), bench_session(tests_, model_.session()));
+    tests_.say = [](std::string_view line) { say(line); };
+    auto session = bench_session(tests_, model_.session());
+    if (!session) return invalid("{}; see --ctx", session.error().message());
+    model_.session() = std::move(*session);
     return model_.check();
   }
   Status run(Output& output) override {
@@ -120,7 +123,6 @@ class BenchModel final : public Command {
     const double start = begin + open.calibration_seconds;  // as if costs had been there
     SHUNT_ASSIGN(const ModelBenchReport report,
                  bench_model(open.model, model_.session(), tests_, start));
-    for (const std::string& note : report.notes) say(note);
     output.write(to_text(report, model_.path(), model_.session(), format_.format()));
     return ok();
   }
@@ -166,11 +168,7 @@ class BenchOps final : public Command {
   Status check() override {
     SHUNT_TRY(format_.check());
     SHUNT_TRY(devices_.check());
-    if (request_.types.empty()) {
-      for (const DTypeTrait& type : dtypes()) {
-        if (is_weight_type(type.dtype)) request_.types.push_back(type.dtype);
-      }
-    }
+    request_.say = [](std::string_view line) { say(line); };
     return check_ops_bench(request_);
   }
   Status run(Output& output) override {
@@ -179,7 +177,6 @@ class BenchOps final : public Command {
     const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
     SHUNT_ASSIGN(const OpsBenchReport report,
                  bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), request_));
-    for (const std::string& note : report.notes) say(note);
     output.write(to_text(report, format_.format()));
     return ok();
   }

@@ -51,8 +51,8 @@ Result<PlacedModel> StepFlags::place() const {
   options.load.session = session_;
   options.tokens = tokens_;
   options.cache_folder = options_.cache_folder;
+  options.say = [](std::string_view line) { say(line); };
   SHUNT_ASSIGN(placed.step, place_step(model_.path(), *placed.registry, options));
-  for (const std::string& note : placed.step.cost_notes) say(note);
   return placed;
 }
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "engine/load/promised_memory.h"
+#include "engine/load/session_steps.h"
 #include "engine/load/weights_in_memory.h"
-#include "engine/session/session_steps.h"
 #include "graph/storage_users.h"
 #include "memory/planner.h"
 #include "schedule/place/facts.h"

@@ -12,8 +12,8 @@
 #include "engine/load/fitted_step.h"
 #include "engine/load/memory_budget.h"
 #include "engine/load/pin_weights.h"
+#include "engine/load/session_steps.h"
 #include "engine/load/weights_in_memory.h"
-#include "engine/session/session_steps.h"
 #include "shunt/message.h"
 #include "shunt/plan.h"
 
@@ -115,13 +115,21 @@ Result<Blocks> fit_and_allocate(const ModelState& model, const StepGraph& step,
     SHUNT_ASSIGN(blocks.verdict, judge_fit(model, request, blocks.fit, options.placement.fallback));
     budget.plan(blocks.fit);
     SHUNT_TRY(allocate(model, step, blocks));
-    budget.allocated();
     return blocks;
   };
   return budget.run(attempt, [&](const std::string& line) { say(options, std::span(&line, 1)); });
 }
 
-/// Notes the decisions, and forgets the weights that move to another device.
+/// Forgets the weights that move to another device, and frees memory that held only these.
+void forget_moved(WeightStore& weights, const Homes& homes) {
+  for (const auto& [info, home] : homes.weights) {
+    WeightRecord& record = weights.records[info];
+    if (record.is_loaded() && record.home != home) WeightStore::unload(record);
+  }
+  weights.free_unused();
+}
+
+/// Notes the decisions.
 void apply(const Blocks& blocks, const MemoryBudget& budget, ModelState& model) {
   const Fit& fit = blocks.fit;
   model.fell_back = blocks.verdict.fell_back;
@@ -131,9 +139,9 @@ void apply(const Blocks& blocks, const MemoryBudget& budget, ModelState& model) 
   residency.used = fit.used;
   residency.overlap = fit.overlap;
   residency.short_of_room = residency.short_of_room || fit.short_of_room;
+  forget_moved(model.weights, fit.homes);
   for (const auto& [info, home] : fit.homes.weights) {
     WeightRecord& record = model.weights.records[info];
-    if (record.is_loaded() && record.home != home) WeightStore::unload(record);
     const auto other = fit.transcoded.find(info);
     if (other == fit.transcoded.end()) {
       record.transcoded.reset();
@@ -141,7 +149,6 @@ void apply(const Blocks& blocks, const MemoryBudget& budget, ModelState& model) 
       record.transcoded = other->second;
     }
   }
-  model.weights.free_unused();
   model.predicted = weights_ledger(model);
   model.predicted.add(fit.ledger);
   model.notes = fit.notes;
@@ -302,8 +309,9 @@ std::uint64_t count_weights(ModelState& model, const StepGraph& step) {
   return to_load;
 }
 
-/// Places and fills, as far as nothing is lost.
-Status load_into(Attempt& attempt, const LoadOptions& options) {
+/// Places and fills, as far as nothing is lost. `before`: the weights that the attempt began with.
+/// It forgets those that move, so that their memory is free for the attempt.
+Status load_into(Attempt& attempt, const LoadOptions& options, WeightStore& before) {
   ModelState& model = attempt.model;
   SHUNT_ASSIGN(const auto step, model.build(session_steps(options.session).front()));
   Progress progress(options, count_weights(model, *step));
@@ -313,6 +321,7 @@ Status load_into(Attempt& attempt, const LoadOptions& options) {
   MemoryBudget budget(model.devices, MemoryBudget::For::kWeights);
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, *step, options, budget));
   say(options, blocks.verdict.lines);
+  forget_moved(before, blocks.fit.homes);
   apply(blocks, budget, model);
   for (const auto& [info, record] : model.weights.records) {
     if (record.is_loaded()) progress.add(info->bytes);
@@ -334,26 +343,33 @@ class Loader {
   Result<std::shared_ptr<const ModelState>> run() {
     while (true) {
       Attempt attempt{.model = base_};
-      if (Status loaded = load_into(attempt, options_); !loaded) {
+      if (Status loaded = load_into(attempt, options_, base_.weights); !loaded) {
         attempt.error = std::move(loaded.error());
       }
       if (attempt.is_complete()) return finish(std::move(attempt.model));
-      SHUNT_ASSIGN(const bool changed, change_plan(attempt));
-      if (!changed) return of_weights_lost(std::move(*attempt.error));
+      if (!attempt.error) {
+        if (Status changed = load_without_transcoding(attempt.lost); changed)
+          continue;
+        else
+          attempt.error = std::move(changed.error());
+      }
+      if (!change_plan(attempt)) return with_lost(std::move(*attempt.error));
     }
   }
 
  private:
-  /// Changes the plan for the next attempt. False if there is nothing to change.
-  Result<bool> change_plan(const Attempt& failed) {
-    if (!failed.lost.empty()) {
-      // This is rare, so everything is read again.
-      lost_ = failed.lost;
-      unload_all();
-      base_.placement.transcode = Transcode::kNone;
-      SHUNT_TRY(choose_weight_memory(base_, shapes_));
-      return true;
-    }
+  /// The plan for the next attempt where a weight lost values. This is rare, so everything is read
+  /// again.
+  Status load_without_transcoding(const std::string& lost) {
+    if (!lost_.empty()) return fail(ErrorCode::kInternal, "{}, though no weight changes", lost);
+    lost_ = lost;
+    unload_all();
+    base_.placement.transcode = Transcode::kNone;
+    return choose_weight_memory(base_, shapes_);
+  }
+
+  /// Changes the plan after an error. False if there is nothing to change.
+  bool change_plan(const Attempt& failed) {
     const Error& error = *failed.error;
     if (error.code() == ErrorCode::kOutOfMemory && base_.weight_mode == WeightMode::kAuto &&
         base_.weights.any_copied()) {
@@ -376,7 +392,7 @@ class Loader {
     base_.weights.free_unused();
   }
 
-  Error of_weights_lost(Error error) const {
+  Error with_lost(Error error) const {
     return lost_.empty() ? error : std::move(error).with_context(lost_);
   }
 
@@ -452,10 +468,6 @@ ModelState without(const ModelState& model, DeviceIndex device, const Error& err
   }
   rest.devices.erase(rest.devices.begin() + device);
   rest.weights.erase_device(device);
-  // Types were chosen for weights that were not loaded yet, too.
-  for (auto& [info, record] : rest.weights.records) {
-    if (!record.is_loaded()) WeightStore::unload(record);
-  }
   std::string line = fmt::format("{} failed and is left out: {}", name, to_text(error));
   if (lost > 0) line += fmt::format("; {} of weights are read again", size_text(lost));
   note(rest, std::move(line));

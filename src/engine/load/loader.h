@@ -9,10 +9,11 @@
 namespace shunt {
 
 /// Loads the weights that the model lacks: the CPU uses the mapped file, or copies as
-/// WeightRecord::copy says. Weights that are loaded already stay. An attempt that fails changes
-/// nothing; the next one has a change of plan. Then nothing is transcoded, the CPU copies no
-/// weights, or a device that failed is left out, if the model's policy allows it. Error::device()
-/// is the one that failed, if one did.
+/// WeightRecord::copy says. Weights that are loaded already stay. After a failed attempt the next
+/// one has a change of plan. Then nothing is transcoded, the CPU copies no weights, or a device
+/// that failed is left out, if the model's policy allows it; weights on the other devices stay.
+/// Error::device() is the device that failed, if one did. Of the options, the session, the margin,
+/// progress and the fallback policy are used.
 Result<std::shared_ptr<const ModelState>> load_state(ModelState model, const LoadOptions& options);
 
 /// The device of the model that the error names as failed. None if the policy does not allow

@@ -43,8 +43,6 @@ class MemoryBudget {
   void limit(FitRequest& request) const;
   /// The memory that is to be allocated now. A refusal lowers the limits below it.
   void plan(const Fit& fit);
-  /// All of it has been allocated. Later errors lower no limit.
-  void allocated() { planned_.reset(); }
   /// A line for each refusal so far.
   const std::vector<std::string>& refusals() const { return refusals_; }
 

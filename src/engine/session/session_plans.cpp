@@ -5,7 +5,7 @@
 #include "base/available_memory.h"
 #include "base/to_size.h"
 #include "device/device_run.h"
-#include "engine/session/session_steps.h"
+#include "engine/load/session_steps.h"
 #include "engine/session/step_inputs.h"
 #include "schedule/place/facts.h"
 #include "shunt/message.h"

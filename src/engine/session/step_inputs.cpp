@@ -6,7 +6,7 @@
 
 #include "base/indexed_vector.h"
 #include "device/device_set.h"
-#include "engine/session/cache_rows.h"
+#include "engine/load/cache_rows.h"
 #include "shunt/message.h"
 
 namespace shunt {

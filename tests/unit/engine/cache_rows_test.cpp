@@ -1,5 +1,5 @@
 // Which rows of a cache sequences get, against a plain account of who has which block.
-#include "engine/session/cache_rows.h"
+#include "engine/load/cache_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "engine/load/fitted_step.h"
-#include "engine/session/session_steps.h"
+#include "engine/load/session_steps.h"
 #include "support/models.h"
 #include "support/test_device.h"
 

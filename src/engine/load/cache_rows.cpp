@@ -1,4 +1,4 @@
-#include "engine/session/cache_rows.h"
+#include "engine/load/cache_rows.h"
 
 #include <algorithm>
 #include <functional>

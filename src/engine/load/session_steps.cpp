@@ -1,10 +1,10 @@
-#include "engine/session/session_steps.h"
+#include "engine/load/session_steps.h"
 
 #include <algorithm>
 #include <set>
 
 #include "device/device_set.h"
-#include "engine/session/cache_rows.h"
+#include "engine/load/cache_rows.h"
 #include "graph/storage_users.h"
 #include "ops/common/cache_types.h"
 #include "ops/common/checks.h"
