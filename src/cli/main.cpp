@@ -52,8 +52,8 @@ std::string group_overview(const std::string& group) {
 }
 
 int wrong_usage(const std::string& message, const std::string& help) {
-  say(message);
-  say(fmt::format("see {} --help", help));
+  print_message(message);
+  print_message(fmt::format("see {} --help", help));
   return kWrongUsage;
 }
 
@@ -61,11 +61,11 @@ int finish(const Output& output, const Status& status) {
   if (!status) {
     const std::optional<int> interrupted = Interrupt::exit_code();
     if (interrupted && status.error().code() == ErrorCode::kCancelled) return *interrupted;
-    say(to_text(status.error()));
+    print_message(to_text(status.error()));
     return kFailed;
   }
   if (const Status written = output.result(); !written) {
-    say(written.error().message());
+    print_message(written.error().message());
     return kFailed;
   }
   return kDone;
@@ -138,7 +138,7 @@ int without_command(const std::string& first, const std::string& second, Output&
 int run(const std::vector<std::string>& arguments) {
   Output output;
   if (arguments.empty()) {
-    say_plain(overview());
+    print_stderr(overview());
     return kWrongUsage;
   }
   const std::string& first = arguments.front();
@@ -173,9 +173,9 @@ int main(int count, char** arguments) {
   try {
     return run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
   } catch (const std::exception& error) {
-    say(fmt::format("internal error: {}", error.what()));
+    print_message(fmt::format("internal error: {}", error.what()));
   } catch (...) {
-    say("internal error");
+    print_message("internal error");
   }
   return kFailed;
 }

@@ -111,7 +111,7 @@ class BenchModel final : public Command {
   }
   Status check() override {
     SHUNT_TRY(format_.check());
-    tests_.say = [](std::string_view line) { say(line); };
+    tests_.say = [](std::string_view line) { print_message(line); };
     auto session = bench_session(tests_, model_.session());
     if (!session) return invalid("{}; see --ctx", session.error().message());
     model_.session() = std::move(*session);
@@ -168,7 +168,7 @@ class BenchOps final : public Command {
   Status check() override {
     SHUNT_TRY(format_.check());
     SHUNT_TRY(devices_.check());
-    request_.say = [](std::string_view line) { say(line); };
+    request_.say = [](std::string_view line) { print_message(line); };
     return check_ops_bench(request_);
   }
   Status run(Output& output) override {
@@ -307,7 +307,7 @@ class BenchCosts final : public Command {
     SHUNT_ASSIGN(const auto registry, devices_.open());
     SHUNT_ASSIGN(const auto devices, devices_.find(*registry));
     SHUNT_ASSIGN(const Measured measured, measure_costs(devices, options_));
-    for (const std::string& note : measured.notes) say(note);
+    for (const std::string& note : measured.notes) print_message(note);
     if (path_) SHUNT_TRY(output.write_file(*path_, measured.costs.to_text()));
     output.write(cost_table(measured.costs));
     return ok();

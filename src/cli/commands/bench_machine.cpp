@@ -69,13 +69,13 @@ Status bench_machine(std::span<Device* const> devices, double seconds, BenchForm
     const DeviceInfo info = device->info();
     if (info.kind == DeviceKind::kNull) continue;
     if (info.twin) {
-      say(fmt::format("{} is a twin, whose time means nothing: not measured", info.name));
+      print_message(fmt::format("{} is a twin, whose time means nothing: not measured", info.name));
       continue;
     }
     auto measured = measure(*device, seconds);
     if (!measured && measured.error().code() != ErrorCode::kUnsupported) return measured.error();
     if (!measured) {
-      say(measured.error().message());
+      print_message(measured.error().message());
       refused = std::move(measured.error());
       continue;
     }

@@ -94,7 +94,7 @@ class CheckOpsCommand final : public Command {
       add({.op = at.op, .failed = 1, .failures = {at}}, output);
       output.write(json_ ? to_json(found_) : summary(found_, top_));
     }
-    say(fmt::format("{}: {}: {}: {}", *device_, at.op, at.name, at.message));
+    print_message(fmt::format("{}: {}: {}: {}", *device_, at.op, at.name, at.message));
     ::_exit(Interrupt::exit_code().value_or(1));
   }
 

@@ -28,7 +28,7 @@ class InspectCommand final : public Command {
       // Tensors of types that this build can't compute with: all else can be shown.
       const std::string reason = file.error().message();
       file = gguf::File::open(path_, {.metadata_only = true});
-      if (file) say("warning: " + reason + "; tensors like that one are left out");
+      if (file) print_message("warning: " + reason + "; tensors like that one are left out");
     }
     if (!file) return std::move(file.error());
     output.write(json_ ? inspection_json(*file) : inspection_text(*file, tensors_));

@@ -75,7 +75,7 @@ class QuantizeCommand final : public Command {
     SHUNT_ASSIGN(const gguf::File file, gguf::File::open(in_));
     auto plan = plan_quantization(file, options_);
     if (!plan) return std::move(plan.error()).with_context(in_);
-    for (const std::string& note : plan->notes) say(note);
+    for (const std::string& note : plan->notes) print_message(note);
     interrupt.defer();
     Progress progress("writing " + out_, kLargeToEncode);
     const auto show = [&](std::uint64_t done, std::uint64_t total) -> Status {

@@ -191,7 +191,7 @@ Status RunCommand::run(Output& output) {
   report.model_notes = ready.open.model->notes();
   report.session_notes = ready.session->notes();
   if (json_) output.write(to_json(report));
-  if (!output.failed()) say_plain(summary(report));
+  if (!output.failed()) print_stderr(summary(report));
   SHUNT_TRY(traced);
   if (interrupt.happened()) return fail(ErrorCode::kCancelled, "interrupted");
   return ok();

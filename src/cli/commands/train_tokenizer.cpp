@@ -73,7 +73,8 @@ class TrainTokenizerCommand final : public Command {
                              counted(vocabulary->tokens.size(), "token"), options_.special.size(),
                              counted(vocabulary->merges.size(), "merge")));
     if (vocabulary->tokens.size() < options_.vocabulary) {
-      say(fmt::format("fewer than {} tokens: no further pair of neighbours is in the text twice",
+      print_message(
+          fmt::format("fewer than {} tokens: no further pair of neighbours is in the text twice",
                       options_.vocabulary));
     }
     return ok();

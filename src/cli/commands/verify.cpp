@@ -63,7 +63,7 @@ class VerifyCommand final : public Command {
     interrupt.defer();
     SHUNT_ASSIGN(const Verification found, verify(*model, *device, prompt, interrupt));
     output.write(json_ ? to_json(found) : to_plain_text(found, top_));
-    for (const std::string& remark : remarks(found)) say(remark);
+    for (const std::string& remark : remarks(found)) print_message(remark);
     if (found.wrong() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found));
     if (found.compared() == 0) return fail(ErrorCode::kUnsupported, "{}", nothing_compared(found));
     return ok();

@@ -30,7 +30,7 @@ Status ModelFile::check() {
 }
 
 void ModelFile::tell_default() const {
-  if (!given_) say("no --model: it is the one that comes with Shunt");
+  if (!given_) print_message("no --model: it is the one that comes with Shunt");
 }
 
 }  // namespace shunt::cli

@@ -49,7 +49,7 @@ Result<OpenModel> ModelFlags::open(PredictTimes predict) const {
   SHUNT_ASSIGN(ModelCosts costs,
                model_costs(path(), *open.registry, load, options_.cache_folder, predict));
   if (costs.costs) {
-    for (const std::string& note : costs.notes) say(note);
+    for (const std::string& note : costs.notes) print_message(note);
     load.placement.costs = std::move(costs.costs);
     open.calibration_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

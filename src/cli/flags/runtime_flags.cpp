@@ -96,8 +96,8 @@ Result<std::unique_ptr<Registry>> open_registry(const Options& options) {
     if (backend.loaded) continue;
     const bool library = options.libraries.contains(backend.name);
     if (!library && !options.backend_options.contains(backend.name)) continue;
-    say(fmt::format("{} is off, although {} for it: {}", backend.name,
-                    library ? "a library is given" : "an option is set", backend.note));
+    print_message(fmt::format("{} is off, although {} for it: {}", backend.name,
+                              library ? "a library is given" : "an option is set", backend.note));
   }
   return registry;
 }

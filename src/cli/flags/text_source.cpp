@@ -41,8 +41,9 @@ void explain_wait(bool can_do_without) {
   constexpr int kMilliseconds = 1000;
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (::poll(&input, 1, kMilliseconds) == 0) {
-    say(can_do_without ? "waiting for the prompt on standard input; for none, end it: < /dev/null"
-                       : "waiting for the text on standard input");
+    print_message(can_do_without
+                      ? "waiting for the prompt on standard input; for none, end it: < /dev/null"
+                      : "waiting for the text on standard input");
   }
 }
 
@@ -98,7 +99,7 @@ Result<std::optional<std::string>> TextSource::read() const {
   if (!bytes) return bytes;
   text::SanitizedText sanitized = text::sanitize_utf8(*bytes);
   if (sanitized.changed) {
-    say("warning: the text is not valid UTF-8; invalid bytes are read as U+FFFD");
+    print_message("warning: the text is not valid UTF-8; invalid bytes are read as U+FFFD");
   }
   return std::optional(std::move(sanitized.text));
 }

@@ -37,7 +37,7 @@ Status TraceFile::write(Output& output) {
   std::string line = fmt::format("{}: {}", *path_, counted(trace_->spans().size(), "span"));
   if (const std::uint64_t left_out = trace_->left_out(); left_out > 0)
     line += fmt::format(", the first of all; there was no room for {} more", left_out);
-  say(line);
+  print_message(line);
   return ok();
 }
 

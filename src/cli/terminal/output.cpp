@@ -51,11 +51,11 @@ Status Output::result() const {
   return fail(ErrorCode::kIo, "cannot write to standard output: {}", system_message(error_));
 }
 
-void say(std::string_view message) {
-  say_plain("shunt: " + std::string(message) + "\n");
+void print_message(std::string_view message) {
+  print_stderr("shunt: " + std::string(message) + "\n");
 }
 
-void say_plain(std::string_view text) {
+void print_stderr(std::string_view text) {
   write_all(STDERR_FILENO, text);
 }
 

@@ -29,9 +29,9 @@ class Output {
   bool diverted_ = false;
 };
 
-/// One line on stderr, "shunt: MESSAGE".
-void say(std::string_view message);
-/// The text as it is on stderr.
-void say_plain(std::string_view text);
+/// Prints one line on stderr, "shunt: MESSAGE".
+void print_message(std::string_view message);
+/// Prints the text on stderr, unchanged.
+void print_stderr(std::string_view text);
 
 }  // namespace shunt::cli

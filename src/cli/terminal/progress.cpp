@@ -23,11 +23,11 @@ void Progress::show(std::uint64_t done, std::uint64_t total) {
       static_cast<int>(100 * static_cast<double>(done) / static_cast<double>(total));
   if (percent == percent_) return;
   percent_ = percent;
-  say_plain(fmt::format("\r{}: {} %", what_, percent));
+  print_stderr(fmt::format("\r{}: {} %", what_, percent));
 }
 
 void Progress::clear() {
-  if (percent_ >= 0) say_plain("\r\033[K");
+  if (percent_ >= 0) print_stderr("\r\033[K");
   percent_ = -1;
 }
 

@@ -53,8 +53,9 @@ void WaitNotice::watch() const {
   const auto [over, signalled] = wait_for(over_.read.get(), Interrupt::signalled_file(), kForEver);
   if (over || !signalled) return;
   if (wait_for(over_.read.get(), -1, kPatience)[0]) return;
-  if (::isatty(STDERR_FILENO) == 1) say_plain("\n");  // after a text or a progress, and "^C"
-  say(fmt::format("waiting for {} to end; a second Ctrl-C ends the process at once", what_));
+  if (::isatty(STDERR_FILENO) == 1) print_stderr("\n");  // after a text or a progress, and "^C"
+  print_message(
+      fmt::format("waiting for {} to end; a second Ctrl-C ends the process at once", what_));
 }
 
 }  // namespace shunt::cli
