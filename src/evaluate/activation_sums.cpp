@@ -15,13 +15,13 @@
 namespace shunt {
 
 ActivationSums::ActivationSums(const Graph& graph) : graph_(graph) {
-  for (NodeId id = 0; id < graph.size(); ++id) find_meeting(id);
-  for (const Meeting& meeting : meetings_) {
-    nodes_.push_back(meeting.x_from);
-    if (meeting.ids == kNoNode) continue;
-    nodes_.push_back(meeting.ids_from);
-    if (meeting.x_from != meeting.ids_from) {
-      held_[std::min(meeting.x_from, meeting.ids_from)];
+  for (NodeId id = 0; id < graph.size(); ++id) find_operand(id);
+  for (const Operand& operand : operands_) {
+    nodes_.push_back(operand.x_from);
+    if (operand.ids == kNoNode) continue;
+    nodes_.push_back(operand.ids_from);
+    if (operand.x_from != operand.ids_from) {
+      held_[std::min(operand.x_from, operand.ids_from)];
     }
   }
   std::sort(nodes_.begin(), nodes_.end());
@@ -43,7 +43,7 @@ NodeId ActivationSums::writer_of(NodeId value, NodeId before) const {
   return kNoNode;
 }
 
-void ActivationSums::find_meeting(NodeId id) {
+void ActivationSums::find_operand(NodeId id) {
   const Node& node = graph_.node(id);
   const bool picks = node.op == &matmul_id_op();
   if (!picks && node.op != &matmul_op()) return;
@@ -55,33 +55,33 @@ void ActivationSums::find_meeting(NodeId id) {
   const Tensor& seen = graph_.node(node.sources[0]).result;
   const auto same = [&](int dim) { return w.size(dim) == seen.size(dim); };
   if (!same(0) || !same(2) || !same(3)) return;
-  Meeting meeting;
-  meeting.columns = w.size(0);
-  meeting.matrices2 = w.size(2);
-  meeting.matrices3 = w.size(3);
-  meeting.x = node.sources[1];
-  meeting.x_from = writer_of(meeting.x, id);
-  if (meeting.x_from == kNoNode) return;
+  Operand operand;
+  operand.columns = w.size(0);
+  operand.matrices2 = w.size(2);
+  operand.matrices3 = w.size(3);
+  operand.x = node.sources[1];
+  operand.x_from = writer_of(operand.x, id);
+  if (operand.x_from == kNoNode) return;
   if (picks) {
-    meeting.ids = node.sources[2];
-    meeting.ids_from = writer_of(meeting.ids, id);
-    if (meeting.ids_from == kNoNode) return;
+    operand.ids = node.sources[2];
+    operand.ids_from = writer_of(operand.ids, id);
+    if (operand.ids_from == kNoNode) return;
   }
-  const auto key = [](const Meeting& m) {
+  const auto key = [](const Operand& m) {
     return std::tie(m.x, m.x_from, m.ids, m.ids_from, m.matrices2, m.matrices3);
   };
   const auto known = std::ranges::find_if(
-      meetings_, [&](const Meeting& other) { return key(other) == key(meeting); });
-  if (known != meetings_.end()) {
+      operands_, [&](const Operand& other) { return key(other) == key(operand); });
+  if (known != operands_.end()) {
     known->weights.push_back(weight);
     return;
   }
-  const auto matrices = to_size(meeting.matrices2 * meeting.matrices3);
-  meeting.weights = {weight};
-  meeting.sums.columns = meeting.columns;
-  meeting.sums.squares.resize(to_size(meeting.columns) * matrices);
-  meeting.sums.counts.resize(matrices);
-  meetings_.push_back(std::move(meeting));
+  const auto matrices = to_size(operand.matrices2 * operand.matrices3);
+  operand.weights = {weight};
+  operand.sums.columns = operand.columns;
+  operand.sums.squares.resize(to_size(operand.columns) * matrices);
+  operand.sums.counts.resize(matrices);
+  operands_.push_back(std::move(operand));
 }
 
 /// The start of a value, in the data observed now or held from before.
@@ -95,48 +95,48 @@ Status ActivationSums::add(const Observed& observed, const DynamicDimValues& dyn
   if (const auto held = held_.find(observed.node); held != held_.end()) {
     held->second.assign(observed.bytes.begin(), observed.bytes.end());
   }
-  for (Meeting& meeting : meetings_) {
-    if (meeting.last() != observed.node) continue;
-    const std::byte* x = bytes_of(meeting.x, meeting.x_from, observed);
-    const Sizes sizes = actual_sizes(graph_.node(meeting.x).result, dynamic_dims);
-    if (meeting.ids == kNoNode) {
-      SHUNT_TRY(add_all(meeting, x, sizes));
+  for (Operand& operand : operands_) {
+    if (operand.last() != observed.node) continue;
+    const std::byte* x = bytes_of(operand.x, operand.x_from, observed);
+    const Sizes sizes = actual_sizes(graph_.node(operand.x).result, dynamic_dims);
+    if (operand.ids == kNoNode) {
+      SHUNT_TRY(add_all(operand, x, sizes));
       continue;
     }
-    const std::byte* ids = bytes_of(meeting.ids, meeting.ids_from, observed);
-    SHUNT_TRY(add_gathered(meeting, x, sizes, ids,
-                           actual_sizes(graph_.node(meeting.ids).result, dynamic_dims)));
+    const std::byte* ids = bytes_of(operand.ids, operand.ids_from, observed);
+    SHUNT_TRY(add_gathered(operand, x, sizes, ids,
+                           actual_sizes(graph_.node(operand.ids).result, dynamic_dims)));
   }
   return ok();
 }
 
-Status ActivationSums::add_column(Meeting& meeting, const std::byte* column,
+Status ActivationSums::add_column(Operand& operand, const std::byte* column,
                                   std::int64_t matrix) const {
-  const Tensor& x = graph_.node(meeting.x).result;
-  double* squares = meeting.sums.squares.data() + matrix * meeting.columns;
-  for (std::int64_t i = 0; i < meeting.columns; ++i) {
+  const Tensor& x = graph_.node(operand.x).result;
+  double* squares = operand.sums.squares.data() + matrix * operand.columns;
+  for (std::int64_t i = 0; i < operand.columns; ++i) {
     float value = 0;
     trait(x.dtype).decode(column + i * x.stride(0), &value, 1);
     if (!std::isfinite(value)) {
       return fail(ErrorCode::kUnsupported, "{}: the activation at column {} is {}",
-                  graph_.describe(meeting.weights.front()), i, plain_nan(value));
+                  graph_.describe(operand.weights.front()), i, plain_nan(value));
     }
     squares[i] += static_cast<double>(value) * static_cast<double>(value);
   }
-  IndexedSpan<std::int64_t, double>(meeting.sums.counts)[matrix] += 1;
+  IndexedSpan<std::int64_t, double>(operand.sums.counts)[matrix] += 1;
   return ok();
 }
 
-/// Of a matmul: slices of x meet the weight's in the order that matmul documents.
-Status ActivationSums::add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const {
-  const Tensor& tensor = graph_.node(meeting.x).result;
+/// Adds x of a matmul. Its slices belong to those of the weight in the order that matmul documents.
+Status ActivationSums::add_all(Operand& operand, const std::byte* x, const Sizes& sizes) const {
+  const Tensor& tensor = graph_.node(operand.x).result;
   for (std::int64_t i3 = 0; i3 < sizes[3]; ++i3) {
     for (std::int64_t i2 = 0; i2 < sizes[2]; ++i2) {
-      const std::int64_t matrix = i3 / (sizes[3] / meeting.matrices3) * meeting.matrices2 +
-                                  i2 / (sizes[2] / meeting.matrices2);
+      const std::int64_t matrix = i3 / (sizes[3] / operand.matrices3) * operand.matrices2 +
+                                  i2 / (sizes[2] / operand.matrices2);
       for (std::int64_t i1 = 0; i1 < sizes[1]; ++i1) {
         SHUNT_TRY(add_column(
-            meeting, x + i1 * tensor.stride(1) + i2 * tensor.stride(2) + i3 * tensor.stride(3),
+            operand, x + i1 * tensor.stride(1) + i2 * tensor.stride(2) + i3 * tensor.stride(3),
             matrix));
       }
     }
@@ -144,21 +144,21 @@ Status ActivationSums::add_all(Meeting& meeting, const std::byte* x, const Sizes
   return ok();
 }
 
-/// Of a matmul_id: token t of x [K, U or 1, T] meets the experts that ids [U, T] name.
-Status ActivationSums::add_gathered(Meeting& meeting, const std::byte* x, const Sizes& sizes,
+/// Adds x of a matmul_id. Token t of x [K, U or 1, T] goes to the experts that ids [U, T] name.
+Status ActivationSums::add_gathered(Operand& operand, const std::byte* x, const Sizes& sizes,
                                     const std::byte* ids, const Sizes& id_sizes) const {
-  const Tensor& tensor = graph_.node(meeting.x).result;
-  const Tensor& id_tensor = graph_.node(meeting.ids).result;
+  const Tensor& tensor = graph_.node(operand.x).result;
+  const Tensor& id_tensor = graph_.node(operand.ids).result;
   for (std::int64_t t = 0; t < id_sizes[1]; ++t) {
     for (std::int64_t u = 0; u < id_sizes[0]; ++u) {
       const std::int64_t expert =
           read_integer(id_tensor.dtype, ids + u * id_tensor.stride(0) + t * id_tensor.stride(1));
-      if (expert < 0 || expert >= meeting.matrices2) {
-        return fail(ErrorCode::kInternal, "{}: there is no expert {}", graph_.describe(meeting.ids),
+      if (expert < 0 || expert >= operand.matrices2) {
+        return fail(ErrorCode::kInternal, "{}: there is no expert {}", graph_.describe(operand.ids),
                     expert);
       }
       const std::int64_t column = sizes[1] == 1 ? 0 : u;
-      SHUNT_TRY(add_column(meeting, x + column * tensor.stride(1) + t * tensor.stride(2), expert));
+      SHUNT_TRY(add_column(operand, x + column * tensor.stride(1) + t * tensor.stride(2), expert));
     }
   }
   return ok();
@@ -166,16 +166,16 @@ Status ActivationSums::add_gathered(Meeting& meeting, const std::byte* x, const 
 
 std::map<NodeId, ColumnSums> ActivationSums::sums() const {
   std::map<NodeId, ColumnSums> all;
-  for (const Meeting& meeting : meetings_) {
-    for (NodeId weight : meeting.weights) {
-      const auto [entry, is_new] = all.emplace(weight, meeting.sums);
+  for (const Operand& operand : operands_) {
+    for (NodeId weight : operand.weights) {
+      const auto [entry, is_new] = all.emplace(weight, operand.sums);
       if (is_new) continue;
       // A weight that is used in several places.
       ColumnSums& sum = entry->second;
       for (std::size_t i = 0; i < sum.squares.size(); ++i) {
-        sum.squares[i] += meeting.sums.squares[i];
+        sum.squares[i] += operand.sums.squares[i];
       }
-      for (std::size_t i = 0; i < sum.counts.size(); ++i) sum.counts[i] += meeting.sums.counts[i];
+      for (std::size_t i = 0; i < sum.counts.size(); ++i) sum.counts[i] += operand.sums.counts[i];
     }
   }
   return all;

@@ -26,8 +26,8 @@ class ActivationSums {
   std::map<NodeId, ColumnSums> sums() const;
 
  private:
-  /// One operand that meets weights: several of the same shape may meet the same.
-  struct Meeting {
+  /// An operand x, and the weights of one shape that it is multiplied with.
+  struct Operand {
     std::vector<NodeId> weights;
     std::int64_t columns = 0;
     std::int64_t matrices2 = 1;  ///< dimensions 2 and 3 of the weights
@@ -38,20 +38,20 @@ class ActivationSums {
     NodeId ids_from = kNoNode;
     ColumnSums sums;
 
-    /// When all is there that it takes.
+    /// The node after which the data of x and ids is complete.
     NodeId last() const { return ids == kNoNode ? x_from : std::max(x_from, ids_from); }
   };
 
-  void find_meeting(NodeId node);
+  void find_operand(NodeId node);
   NodeId writer_of(NodeId value, NodeId before) const;
   const std::byte* bytes_of(NodeId value, NodeId from, const Observed& observed) const;
-  Status add_all(Meeting& meeting, const std::byte* x, const Sizes& sizes) const;
-  Status add_gathered(Meeting& meeting, const std::byte* x, const Sizes& sizes,
+  Status add_all(Operand& operand, const std::byte* x, const Sizes& sizes) const;
+  Status add_gathered(Operand& operand, const std::byte* x, const Sizes& sizes,
                       const std::byte* ids, const Sizes& id_sizes) const;
-  Status add_column(Meeting& meeting, const std::byte* column, std::int64_t matrix) const;
+  Status add_column(Operand& operand, const std::byte* column, std::int64_t matrix) const;
 
   const Graph& graph_;
-  std::vector<Meeting> meetings_;
+  std::vector<Operand> operands_;
   std::vector<NodeId> nodes_;
   std::map<NodeId, std::vector<std::byte>> held_;  // observed data that a later node needs, too
 };

@@ -21,7 +21,7 @@ namespace shunt {
 
 namespace {
 
-/// Tokens that are not all alike, the same each time.
+/// Varied tokens, the same in every run.
 std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
                                       std::int64_t vocabulary) {
   constexpr std::int64_t kStep = 7919;  // a prime
@@ -33,7 +33,7 @@ std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
   return tokens;
 }
 
-/// `count` tokens to each of the first sequences, at once.
+/// Appends `count` tokens to each of the first sequences, all at once.
 Status append_some(Session& session, std::int64_t sequences, std::int64_t count,
                    const std::atomic<bool>* cancel) {
   std::vector<std::vector<std::int32_t>> tokens;
@@ -165,8 +165,8 @@ Result<std::optional<double>> predict_step(const ModelState& model, const TestSt
   return std::optional(placement.predicted_seconds);
 }
 
-/// The same of all steps of a test. Of steps with as many tokens the time grows evenly with the
-/// rows of the cache, so the first and the last give the mean of all of them.
+/// The predicted seconds of all steps of a test. The time of steps with the same number of tokens
+/// is linear in the filled rows of the cache, so the first and the last step give the mean.
 Result<std::optional<double>> predict_test(const Session& session, const SessionOptions& options,
                                            const SpeedTest& test) {
   const auto state = session.model().state();
@@ -185,7 +185,7 @@ Result<std::optional<double>> predict_test(const Session& session, const Session
   return std::optional(all);
 }
 
-/// The least work of a test.
+/// The minimum work of a test: bytes to read, and operations.
 Result<Amounts> work_of_test(const Session& session, const SessionOptions& options,
                              const SpeedTest& test) {
   const auto state = session.model().state();
@@ -276,7 +276,7 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
     if (how.runs < 1) return invalid("{} runs; there must be at least 1", how.runs);
     SpeedResult result;
     result.test = test;
-    // A test without a prediction is still a test.
+    // A test can do without a prediction.
     const auto predicted = guarded([&] { return predict_test(session, options, test); });
     if (predicted) result.predicted_seconds = *predicted;
     Amounts work = {};
@@ -286,8 +286,8 @@ Result<SpeedResult> measure_speed(Session& session, const SessionOptions& option
     }
     const auto run = [&] { return run_once(session, test, how.cancel); };
     SHUNT_TRY(run());
-    // A probe drives weights and results out of the caches. That matters little to many steps, but
-    // a prompt may be a single one.
+    // A probe evicts weights and results from the processor caches. That matters little in many
+    // steps, but a prompt may be a single one.
     const int untimed = test.generates ? 0 : 1;
     const bool is_probed = limits != nullptr && (test.generates || result.bound == Peak::kRead);
     for (int i = 0; i < how.runs; ++i) {

@@ -1,4 +1,4 @@
-// Ops in the shapes of a language model, to be measured.
+// Benchmark cases: ops with the shapes of a language model.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace shunt {
 
-/// A graph of one op again and again, each with leaves of its own, so that no cache has them.
+/// A graph with one op many times. Each has its own leaves, so that no processor cache holds them.
 struct OpsGraph {
   std::shared_ptr<const Graph> graph;
-  std::vector<NodeId> kept;    ///< leaves that are there before: weights, keys and values
+  std::vector<NodeId> kept;    ///< leaves with memory: weights, keys and values
   std::vector<NodeId> inputs;  ///< leaves that are filled before the first run
   std::vector<NodeId> nodes;   ///< the ops
 };
 
-/// A source of an op, by its part in it.
+/// A source of an op, by its role.
 struct BenchSource {
   enum class Part : std::uint8_t { kWeight, kCache, kInput };
   Part part = Part::kInput;
@@ -34,7 +34,7 @@ struct OpsCase {
   std::vector<BenchSource> sources;
   std::function<Result<Value>(GraphBuilder&, const std::vector<Value>&)> apply;
 
-  /// With the op `times` times.
+  /// A graph with the op `times` times.
   Result<OpsGraph> build(std::size_t times) const;
 };
 

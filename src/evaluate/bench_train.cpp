@@ -17,7 +17,7 @@
 namespace shunt {
 namespace {
 
-/// Documents of chance, each a whole row.
+/// Random documents, each a whole row.
 TrainingText random_text(std::int64_t vocabulary, const TrainOptions& options) {
   TrainingText text;
   for (std::int64_t i = 0; i < options.rows; ++i) {
@@ -32,7 +32,7 @@ TrainingText random_text(std::int64_t vocabulary, const TrainOptions& options) {
   return text;
 }
 
-/// The products of matrices of a graph, with sources that just have the shapes.
+/// The matrix products of a graph, on other inputs of the same shapes.
 class Products {
  public:
   explicit Products(const Graph& graph) {
@@ -45,7 +45,7 @@ class Products {
     }
   }
 
-  /// Of all of them.
+  /// Of all products.
   double operations() const { return operations_; }
   /// Seconds that they take, the median of some runs.
   Result<double> measure(Device& cpu, int runs) {
@@ -128,7 +128,7 @@ Result<TrainBenchReport> bench_train(const std::string& path, const TrainBenchRe
     report.parameters = trainer->parameters();
     report.tokens = options.context * options.rows;
     report.step_seconds = summarize(steps).median;
-    // Each product of the forward pass has two of the same size on the way back.
+    // Each product of the forward pass has two of the same size in the backward pass.
     report.operations = 3 * products.operations();
     report.products_alone_per_second = products.operations() / alone;
     return report;

@@ -17,7 +17,7 @@ namespace {
 
 class Gatherer {
  public:
-  /// `adds_bos`: the model's texts begin with a token of their own.
+  /// `adds_bos`: the tokenizer adds a beginning-of-sequence token.
   Gatherer(const ModelState& model, bool adds_bos, const ImportanceOptions& options)
       : model_(model), adds_bos_(adds_bos), options_(options) {
     shape_.context = chunk_length(model.info.context, options.session.context);

@@ -27,7 +27,7 @@ double negative_log_likelihood(std::span<const float> logits, std::int32_t token
   return most + std::log(sum) - static_cast<double>(by_token[token]);
 }
 
-/// Mean and spread of numbers as they come (Welford, "Note on a method for calculating corrected
+/// Running mean and variance (Welford, "Note on a method for calculating corrected
 /// sums of squares and products", 1962).
 class Moments {
  public:
@@ -52,7 +52,7 @@ class Moments {
   double squares_ = 0;
 };
 
-/// Computes pieces of text, each by itself, and the result of all of them.
+/// Scores pieces of text (chunks or documents), each by itself, and sums up the results.
 class Scoring {
  public:
   Scoring(const Model& model, Session& session, std::string_view piece, std::uint64_t pieces,

@@ -22,7 +22,7 @@ class ModelVerifier {
   Result<std::vector<VerifiedStep>> run(std::span<const std::int32_t> prompt) {
     SHUNT_TRY(check_tokens(prompt, model_.info.vocabulary));
     SessionOptions wanted;
-    wanted.cache_type = model_.session.cache_type;  // which decides how caches are cut
+    wanted.cache_type = model_.session.cache_type;  // decides how caches are split
     SHUNT_ASSIGN(const SessionOptions options, complete(wanted, model_.info));
     const std::vector<StepShape> shapes = session_steps(options);
     const StepShape& many = shapes.front();

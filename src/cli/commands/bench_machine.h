@@ -10,7 +10,7 @@
 namespace shunt::cli {
 
 /// Measures and prints the peaks of each device that can measure them, for one thread up to all
-/// that it computes with. `seconds`: of each peak and number of threads.
+/// that it computes with. `seconds`: for all peaks of one number of threads.
 Status bench_machine(std::span<Device* const> devices, double seconds, BenchFormat format,
                      Output& output);
 

@@ -28,10 +28,10 @@ class Command {
   virtual const CommandInfo& info() const = 0;
   /// Names the flags and where their values go.
   virtual void declare(Arguments& arguments) = 0;
-  /// Whether the request makes sense. Its errors are wrong usage: exit code 2.
+  /// Checks the request. Its errors are wrong usage: exit code 2.
   virtual Status check() { return ok(); }
-  /// Does it. Its errors are of a file, a model or a device: exit code 1; kCancelled after
-  /// a signal N is 128 + N, and says nothing.
+  /// Runs the command. Its errors are of a file, a model or a device: exit code 1; kCancelled after
+  /// a signal N is 128 + N, without a message.
   virtual Status run(Output& output) = 0;
 };
 

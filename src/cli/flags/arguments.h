@@ -1,5 +1,5 @@
-// The flags and operands of a subcommand, declared where their values live. CLI11, which does the
-// parsing, is known to arguments.cpp only: it is slow to compile.
+// The flags and operands of a subcommand, each declared with the variable for its value. CLI11 does
+// the parsing. Only arguments.cpp includes it, because it compiles slowly.
 #pragma once
 
 #include <fmt/format.h>
@@ -39,10 +39,10 @@ class Arguments {
   // in the help. The variables for the values must outlive parse().
 
   void flag(const std::string& names, bool& value, const std::string& help);
-  /// A value that `set` understands or refuses.
+  /// A value that `set` parses. An error of `set` is wrong usage.
   void value(const std::string& names, const std::string& placeholder, const std::string& help,
              std::function<Status(const std::string&)> set);
-  /// The same for one that may be given many times.
+  /// The same for a repeatable flag.
   void each(const std::string& names, const std::string& placeholder, const std::string& help,
             std::function<Status(const std::string&)> set);
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
@@ -81,7 +81,7 @@ class Arguments {
   Result<bool> parse(std::span<const std::string> arguments);
   std::string help() const;
 
-  /// The files that the arguments name. A subcommand adds those that it finds otherwise.
+  /// The files that the arguments name. A subcommand adds files that no argument names.
   FileArguments& files() { return files_; }
   const FileArguments& files() const { return files_; }
 

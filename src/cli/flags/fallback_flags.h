@@ -1,5 +1,5 @@
-// The flags that say whether operations may fall back to another device: those that a device
-// refuses, and all of one that fails.
+// The flags about fallback to another device: for ops that a device refuses, and for all ops of a
+// device that fails.
 #pragma once
 
 #include "cli/flags/arguments.h"

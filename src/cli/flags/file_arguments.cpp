@@ -100,7 +100,7 @@ Status FileArguments::probe() const {
       struct stat there = {};
       const bool exists = ::stat(path.c_str(), &there) == 0;
       const bool is_folder = exists && S_ISDIR(there.st_mode);
-      // A reader of a pipe would see it end. A file that is already open can be written.
+      // Closing a pipe would end the input of its reader. An open file can be written.
       const bool in_place = exists && !S_ISREG(there.st_mode) && !is_folder;
       const bool is_gguf = output.format == OutputFormat::kGguf;
       if (path == kStandardStream || (!is_gguf && (in_place || is_open_file(path)))) continue;

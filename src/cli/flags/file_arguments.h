@@ -34,8 +34,8 @@ class FileArguments {
   /// Invalid if an output is the same file as an input or another output, by device and inode or by
   /// path. Also invalid if a GGUF file, or more than one output, is to go to standard output.
   Status check() const;
-  /// Whether each output can be created: NotFound or Io if not. Work that takes long should not
-  /// find that out at its end. Leaves no trace.
+  /// Whether each output can be created: NotFound or Io if not. So long work fails at its start.
+  /// Leaves no trace.
   Status probe() const;
   /// Whether an output goes to standard output.
   bool uses_standard_output() const;

@@ -1,4 +1,4 @@
-// Which model: the flag `--model`, and the one that comes with Shunt.
+// The flag `--model`, and its default: the model that comes with Shunt.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ class ModelFile {
   /// Without the flag it is the one that comes with Shunt. NotFound, with the remedy, if that is
   /// not there.
   Status check();
-  /// A line that says so if it is the default; for subcommands that do not name the model
-  /// otherwise.
+  /// Prints a line if the default is used, for subcommands whose output does not name the
+  /// model.
   void tell_default() const;
   /// Once checked.
   const std::string& path() const { return path_; }

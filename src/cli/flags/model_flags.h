@@ -21,12 +21,12 @@ namespace shunt::cli {
 struct OpenModel {
   std::unique_ptr<Registry> registry;
   std::shared_ptr<const Model> model;
-  double calibration_seconds = 0;  ///< that devices were measured, before the model was loaded
+  double calibration_seconds = 0;  ///< for measuring devices before loading
 };
 
 class ModelFlags {
  public:
-  /// `devices_names`: how the flag that chooses devices is called.
+  /// `devices_names`: the names of the flag that selects devices.
   explicit ModelFlags(std::string devices_names = "-d,--devices")
       : devices_names_(std::move(devices_names)) {}
   /// With `--batch` and `--cache-type`, which go into session().
@@ -43,8 +43,8 @@ class ModelFlags {
   /// The caller adds the context.
   SessionOptions& session() { return session_; }
   const SessionOptions& session() const { return session_; }
-  /// Leaves room for a session of session(). Where times are predicted without --costs, devices
-  /// are measured, if no earlier process has done so; peak_memory() does not count that.
+  /// Reserves memory for a session with session(). Where times are predicted without --costs,
+  /// devices are measured, if no earlier process has done so; peak_memory() does not count that.
   Result<OpenModel> open(PredictTimes predict = PredictTimes::kPlacement) const;
 
  private:

@@ -1,4 +1,4 @@
-// The flags that say which parts of a model go to which device, and how much of them.
+// The flags about placement: pins, splits, costs, streaming, transcoding, memory margins.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ void declare_weights(Arguments& arguments, WeightMode& mode);
 class PlacementFlags {
  public:
   void declare(Arguments& arguments);
-  /// Invalid if a placement file is to be followed and something else decides, too, or for shares
-  /// without a split.
+  /// Invalid for a placement file beside another flag that places nodes, and for shares without
+  /// --split rows.
   Status check() const;
   bool has_file() const { return placement_.has_value(); }
   /// Fills in the placement file, pins, the split, costs, the margin, the rule for streaming, the

@@ -29,8 +29,8 @@ class RuntimeFlags {
   std::map<std::string, std::map<std::string, std::string>> backend_options_;
 };
 
-/// The registry of these options. Says which of the backends that the user has given a library or
-/// an option for are not there, and why.
+/// The registry of these options. Prints a line with the reason for each backend that has a library
+/// or an option, but is not available.
 Result<std::unique_ptr<Registry>> open_registry(const Options& options);
 
 /// The parts of "a,b,c". Invalid if one is empty.

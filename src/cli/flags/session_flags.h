@@ -1,4 +1,4 @@
-// The flags that say how much a session computes and keeps at once.
+// The flags about the batch size and the KV cache of a session.
 #pragma once
 
 #include "cli/flags/arguments.h"
@@ -6,8 +6,8 @@
 
 namespace shunt::cli {
 
-/// `--batch` and `--cache-type`. Options as they are given are the defaults; they must outlive the
-/// reading of arguments.
+/// `--batch` and `--cache-type`. The values in `session` are the defaults. It must outlive
+/// Arguments::parse().
 void declare_session(Arguments& arguments, SessionOptions& session);
 
 }  // namespace shunt::cli

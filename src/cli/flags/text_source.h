@@ -25,8 +25,8 @@ class TextSource {
   Result<std::optional<std::string>> read() const;
   /// Invalid, with the remedy, if a text of `tokens` tokens is no whole chunk.
   Status check_length(std::size_t tokens, std::int64_t chunk) const;
-  /// Whether the text comes from a file or standard input, where a last line end belongs to the
-  /// line more than to the text.
+  /// Whether the text comes from a file or standard input. Its last line end is no part of a
+  /// prompt then.
   bool is_file() const { return !flag_text_ && !operand_text_; }
   /// The name of the file, or of another source.
   std::string name() const;

@@ -1,4 +1,4 @@
-// An explanation in the three forms it is shown in.
+// An explanation as text, JSON and HTML.
 #pragma once
 
 #include <string>

@@ -19,9 +19,9 @@ struct OpsCheck {
   std::size_t unsupported() const;
 };
 
-/// The table, which comes op by op as these are checked; `width` is that of the longest name. Why
-/// cases are not supported stands at the end of an op's line, or if there are several reasons, each
-/// on a line below it with its number of cases.
+/// The table, which comes op by op as these are checked; `width` is that of the longest name. The
+/// reason for unsupported cases ends an op's line. Several reasons are on lines below it, each with
+/// its number of cases.
 std::string table_head(std::size_t width);
 std::string table_line(const OpCasesCheck& op, std::size_t width);
 /// The text below the table: the first `top` cases that failed, and the counts.

@@ -28,7 +28,7 @@ std::int64_t generated(const RunReport& report) {
   return static_cast<std::int64_t>(report.result.tokens.size());
 }
 
-/// Lines with a heading in front. A CPU alone, of which there is but one line, has nothing to say.
+/// Lines after a heading. Empty for a single line, which is that of a CPU alone.
 std::string note_lines(std::string_view heading, const std::vector<std::string>& notes) {
   if (notes.size() < 2) return {};
   std::string text;

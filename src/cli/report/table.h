@@ -10,7 +10,7 @@ class Table {
  public:
   struct Column {
     std::string name;
-    bool right = true;  ///< where it stands in its column: numbers right, words left
+    bool right = true;  ///< aligned right, for numbers; else left, for words
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   /// As many cells as columns.

@@ -15,7 +15,7 @@ namespace {
 constexpr int kProcess = 1;
 constexpr std::string_view kHost = "host";
 
-/// A row of the picture: one after another, or one within another.
+/// A row of the timeline. Its spans are in sequence or nested.
 struct Thread {
   std::string name;
   std::vector<const TraceSpan*> spans;  // by their begin, enclosing ones first
@@ -26,7 +26,7 @@ bool comes_first(const TraceSpan* a, const TraceSpan* b) {
   return a->times.end > b->times.end;
 }
 
-/// Whether they can be drawn in one row. Only the host does something within something else.
+/// Whether spans can be drawn in one row. Only spans of the host are nested.
 bool fit_together(const std::vector<const TraceSpan*>& spans, bool nested) {
   std::vector<double> open;
   for (const TraceSpan* span : spans) {
@@ -91,7 +91,7 @@ class Writer {
     });
   }
 
-  /// A plan's stream goes into the row of another one of the same device if it finds room there.
+  /// Adds a stream's spans to a row of the same name if none overlap; else makes a row.
   void add_to_thread(const std::string& name, const std::vector<const TraceSpan*>& spans) {
     for (Thread& thread : threads_) {
       if (thread.name != name) continue;

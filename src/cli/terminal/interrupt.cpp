@@ -8,7 +8,7 @@
 namespace shunt::cli {
 namespace {
 
-// A signal handler can be handed nothing: these are the one place where the process has state.
+// A signal handler has no argument for state, so this state is global.
 std::atomic<bool> stop_flag = false;
 std::atomic<bool> deferred = false;
 std::atomic<int> first_signal = 0;
@@ -22,7 +22,7 @@ constexpr int exit_code_of(int signal) {
 }
 
 void on_signal(int signal) {
-  const int error = errno;  // of whatever has been interrupted
+  const int error = errno;  // of the interrupted code
   if (first_signal.exchange(signal) != 0 || !deferred) ::_exit(exit_code_of(signal));
   stop_flag = true;
   [[maybe_unused]] const ssize_t written = ::write(signalled_write, "", 1);

@@ -1,4 +1,4 @@
-// Ctrl-C, and whatever else should end the work at the next good place.
+// Signals such as Ctrl-C, which end the work at the next safe point.
 #pragma once
 
 #include <csignal>
@@ -9,10 +9,10 @@
 
 namespace shunt::cli {
 
-/// While one lives, the first of SIGINT (Ctrl-C), SIGTERM and SIGHUP sets stop(), and the second
-/// ends the process at once. Before defer() nothing has been begun that wants a clean end, and the
-/// first one ends it as well, with the same exit code. A signal that was ignored before (nohup)
-/// stays so. At most one in the life of a process.
+/// Handles SIGINT (Ctrl-C), SIGTERM and SIGHUP while it exists. After defer() the first signal sets
+/// stop(), and the second one ends the process at once. Before defer() there is nothing to clean
+/// up, so the first one ends the process, with the same exit code. A signal that was ignored before
+/// (nohup) stays ignored. A process has at most one Interrupt.
 class Interrupt {
  public:
   Interrupt();
@@ -21,15 +21,16 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   void defer();
-  /// True when work should end. May be set by anyone.
+  /// True when work should end. Any code may set it.
   std::atomic<bool>& stop();
-  /// Whether it was a signal that set it.
+  /// Whether there was a signal.
   bool happened() const { return exit_code().has_value(); }
 
-  /// 128 + the number of the first signal; empty if there was none. Also when no Interrupt lives.
+  /// 128 + the number of the first signal; empty if there was none. Also after the Interrupt is
+  /// gone.
   static std::optional<int> exit_code();
-  /// A file that can be read from once there was a signal. Its content is never taken out. -1 if
-  /// the system gave none.
+  /// The read end of a pipe that becomes readable at the first signal, and stays so. -1 if the
+  /// system has no pipe left.
   static int signalled_file();
 
  private:

@@ -1,5 +1,4 @@
-// How far a long piece of work is, on stderr: for people at a terminal only, and not for short
-// work.
+// The progress of long work in percent, on stderr if that is a terminal.
 #pragma once
 
 #include <chrono>
@@ -21,7 +20,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::uint64_t done, std::uint64_t total);
-  /// Takes it off the terminal again.
+  /// Removes the progress from the terminal.
   void clear();
 
  private:

@@ -16,8 +16,8 @@
 namespace shunt::cli {
 namespace {
 
-constexpr int kForEver = -1;
-constexpr int kPatience = 1000;  // milliseconds
+constexpr int kNoTimeout = -1;
+constexpr int kDelay = 1000;  // milliseconds
 
 /// Which of two files can be read from, or is closed at its other end; neither once the time is up.
 /// A file of -1 never is.
@@ -50,9 +50,10 @@ WaitNotice::~WaitNotice() {
 }
 
 void WaitNotice::watch() const {
-  const auto [over, signalled] = wait_for(over_.read.get(), Interrupt::signalled_file(), kForEver);
+  const auto [over, signalled] =
+      wait_for(over_.read.get(), Interrupt::signalled_file(), kNoTimeout);
   if (over || !signalled) return;
-  if (wait_for(over_.read.get(), -1, kPatience)[0]) return;
+  if (wait_for(over_.read.get(), -1, kDelay)[0]) return;
   if (::isatty(STDERR_FILENO) == 1) print_stderr("\n");  // after a text or a progress, and "^C"
   print_message(
       fmt::format("waiting for {} to end; a second Ctrl-C ends the process at once", what_));

@@ -1,4 +1,4 @@
-// Why Ctrl-C has not ended the work yet.
+// A line on stderr if Ctrl-C has not ended the work within a second.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace shunt::cli {
 
-/// If it lives for longer than a second after the first signal (see Interrupt), a line appears on
-/// stderr. The line says which work the end waits for, and that a second signal does not wait. A
-/// thread sleeps until then.
+/// Prints a line if it exists for longer than a second after the first signal (see Interrupt). The
+/// line names the work that has to end first, and the effect of a second signal. A thread sleeps
+/// until then.
 class WaitNotice {
  public:
-  /// "the device's current operation". Without a file or a thread to be had there is no notice.
+  /// `what`: "the device's current operation". If there is no pipe or thread, there is no notice.
   explicit WaitNotice(std::string what);
   ~WaitNotice();
   WaitNotice(const WaitNotice&) = delete;
   WaitNotice& operator=(const WaitNotice&) = delete;
 
  private:
-  /// A pipe, whose one end can be read from once the other has been closed.
+  /// A pipe. Its read end becomes readable when the write end is closed.
   struct Over {
     Descriptor read;
     Descriptor write;

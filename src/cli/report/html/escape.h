@@ -1,4 +1,4 @@
-// Text as it stands in a page, whatever a file put into it.
+// Escaping of text for HTML pages.
 #pragma once
 
 #include <string>

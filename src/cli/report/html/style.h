@@ -1,4 +1,4 @@
-// How pages of ours look. Nothing is loaded: system fonts, plain colours, light or dark.
+// The style of HTML pages: system fonts, plain colours, light or dark. It loads nothing.
 #pragma once
 
 #include <string_view>
