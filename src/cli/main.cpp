@@ -20,7 +20,7 @@ namespace {
 
 enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2 };  // 128 + N: ended by signal N
 
-/// A file that is opened must not become standard output by chance.
+/// Opens /dev/null for each closed standard file, so that no other file gets its descriptor.
 void keep_standard_files_taken() {
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
     if (::fcntl(file, F_GETFD) == -1) [[maybe_unused]]
@@ -30,14 +30,16 @@ void keep_standard_files_taken() {
 
 std::string overview() {
   std::string text =
-      "Run language models, and other graphs of tensor operations, on the hardware of this "
+      "Run language models and other tensor graphs on the CPU and the accelerators of this "
       "machine.\n"
       "usage: shunt COMMAND [ARGUMENTS]\n\n";
   for (const MakeCommand make : all_commands()) {
     const auto command = make();
     text += fmt::format("  {:<15} {}\n", command->info().name, command->info().summary);
   }
-  return text + "\nshunt COMMAND --help: the flags of a command. shunt --version: the version.\n";
+  return text +
+         "\nshunt COMMAND --help lists the flags of a command. "
+         "shunt --version prints the version.\n";
 }
 
 /// The commands "GROUP NAME" of a group, such as "bench".
@@ -167,8 +169,8 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int count, char** arguments) {
   using namespace shunt::cli;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), not the end
-  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not get longer
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that reached its size limit
   keep_standard_files_taken();
   try {
     return run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));

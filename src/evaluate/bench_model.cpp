@@ -40,8 +40,8 @@ Result<std::int64_t> context_for(std::span<const SpeedTest> tests, std::int64_t 
     }
   }
   if (asked != 0 && asked < most) {
-    return invalid("a context of {} has no room for the {} that the first is timed with", asked,
-                   counted(static_cast<std::uint64_t>(kFirstPromptTokens), "token"));
+    return invalid("a context of {} is too small: the first token is timed with a prompt of {}",
+                   asked, counted(static_cast<std::uint64_t>(kFirstPromptTokens), "token"));
   }
   if (most > SessionOptions::kMaxContext) {
     return invalid("the tests need a context of {} tokens; it may be at most {}", most,
@@ -111,7 +111,7 @@ Result<ModelBenchReport> measure(const std::shared_ptr<const Model>& model,
   }
   report.context = session->context();
   SHUNT_TRY(warm_up(*session, tests, options.batch));
-  report.peak_memory = peak_memory();  // before there is memory to be read
+  report.peak_memory = peak_memory();  // before the probes allocate memory
 
   SHUNT_ASSIGN(const auto meter, open_meter(*model, request, report));
   std::optional<SpeedLimits> limits;

@@ -17,16 +17,16 @@ namespace {
 
 constexpr double kBeyondCaches = 256e6;   // bytes that no cache holds
 constexpr double kMostOperations = 2e10;  // of a run
-constexpr std::size_t kMostTimes = 128;   // that an op is in a graph
+constexpr std::size_t kMostTimes = 128;   // instances of an op in a graph
 constexpr float kDeviation = 0.02F;       // about that of weights
 
-/// Memory of a device for weights and caches, with valid blocks in it. Kept from case to case as
-/// long as these take as much of the same type.
+/// Memory of a device for weights and caches, with valid blocks in it. The next case
+/// uses the same memory if its type and size are the same.
 class LeafBuffers {
  public:
   explicit LeafBuffers(BufferType& type) : type_(type) {}
 
-  /// From here on buffers are given out anew.
+  /// take() starts with the first buffer again.
   void start_case() { next_ = 0; }
   Result<Address> take(const Tensor& tensor) {
     const auto bytes = static_cast<std::size_t>(byte_span(tensor));
@@ -71,7 +71,7 @@ Status fill_input(Plan& plan, NodeId leaf) {
   return ok();
 }
 
-/// Seconds of a run: the median of those that take so long together, after one that doesn't count.
+/// Seconds of a run: the median of all runs within `seconds`, after one warm-up.
 Result<double> time_runs(Plan& plan, double seconds) {
   SHUNT_TRY(plan.run());
   std::vector<double> runs;
@@ -84,7 +84,7 @@ Result<double> time_runs(Plan& plan, double seconds) {
   return summarize(runs).median;
 }
 
-/// `devices`: the one that is measured, and a CPU behind it if it is none.
+/// `devices`: the measured one, then the CPU if it is another one.
 Result<OpTime> measure(std::span<Device* const> devices, const OpsCase& each, double seconds,
                        LeafBuffers& buffers) {
   SHUNT_ASSIGN(const OpsGraph single, each.build(1));
@@ -118,7 +118,7 @@ Result<OpTime> measure(std::span<Device* const> devices, const OpsCase& each, do
   return measured;
 }
 
-/// By the unit for the type of weights or cache.
+/// The bound by the peak for the type of weights or cache.
 Bound bound_of_op(const OpTime& measured, const DevicePeaks& peaks) {
   Amounts work = {};
   work[static_cast<std::size_t>(Peak::kRead)] = measured.bytes;
@@ -198,7 +198,8 @@ Result<OpsBenchReport> bench_ops(std::span<Device* const> devices, const OpsBenc
     OpsBenchReport report;
     report.device = device.info();
     if (report.device.twin) {
-      return fail(ErrorCode::kUnsupported, "{} is a twin, whose time means nothing",
+      return fail(ErrorCode::kUnsupported,
+                  "{} is not measured: it is a twin, and the times of an emulator mean nothing",
                   report.device.name);
     }
     SHUNT_ASSIGN(report.peaks, peaks_of(device, request));

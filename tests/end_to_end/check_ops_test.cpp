@@ -144,7 +144,7 @@ TEST(CheckOpsCommand, NoSupportedCaseIsAnError) {
   if (result.err.find("there is no device") != std::string::npos)
     GTEST_SKIP() << "there is no null backend in this build";
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("null0: nothing was checked: it supports none of "));
+  EXPECT_THAT(result.err, HasSubstr("null0: nothing was checked: the device supports none of "));
   EXPECT_THAT(result.out, HasSubstr(fmt::format("0 failed, {} unsupported", case_count("silu"))));
 }
 

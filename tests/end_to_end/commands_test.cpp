@@ -192,7 +192,8 @@ TEST(Devices, OptionOfADisabledBackendIsReported) {
   options.environment["SHUNT_CPU_LEVEL"] = "abacus";
   const RunResult result =
       run_command({"check-ops", "--device", "null0", "--set", "cpu.fuse=off"}, options);
-  EXPECT_THAT(result.err, HasSubstr("cpu is off, although an option is set for it: vector level"));
+  EXPECT_THAT(result.err, HasSubstr("backend cpu is not available, so its options have no effect: "
+                                    "vector level"));
 }
 
 TEST(Inspect, ShowsMetadataTensorsAndTotals) {

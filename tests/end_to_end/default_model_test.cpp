@@ -129,7 +129,8 @@ TEST(DefaultModel, IsReportedIfNoModelIsNamed) {
        {std::vector<std::string>{"tokenize", "a"}, {"perplexity", "--documents", "A horse."}}) {
     const RunResult result = run_command(words);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("no --model: it is the one that comes with Shunt"));
+    EXPECT_THAT(result.err,
+                HasSubstr("no --model is given; the model that comes with Shunt is used"));
   }
   EXPECT_EQ(run_command({"tokenize", "-m", stories().path, "a"}).err, "");
 }

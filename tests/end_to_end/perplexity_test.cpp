@@ -70,7 +70,7 @@ TEST(Perplexity, OfDocumentsAgreesWithAnIndependentImplementation) {
   EXPECT_THAT(run_command({"perplexity", "--model", model.path(), "--file", stories_text_path(),
                            "--documents"})
                   .out,
-              testing::ContainsRegex("in 12 documents; 0\\.[0-9]+ bits a byte"));
+              testing::ContainsRegex("in 12 documents; 0\\.[0-9]+ bits per byte"));
 }
 
 TEST(Perplexity, DocumentsTooLongOrEmptyAreErrors) {

@@ -53,7 +53,7 @@ TEST_F(TrainCommand, TrainedModelReproducesTheText) {
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("a new model of "));
   EXPECT_THAT(made.out, HasSubstr("step 60 of 60: loss "));
-  EXPECT_THAT(made.out, HasSubstr("bits a byte"));
+  EXPECT_THAT(made.out, HasSubstr("bits per byte"));
   EXPECT_FALSE(std::filesystem::exists(path(".model.gguf.shunt-train")));
   const RunResult run =
       run_command({"run", "-m", path("model.gguf"), "the cat sat on", "--temp", "0", "-n", "20"});
@@ -94,7 +94,7 @@ TEST_F(TrainCommand, ResumesAnInterruptedTraining) {
 
   const RunResult again = run_command(train("model.gguf", "1000"));
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("going on after step"));
+  EXPECT_THAT(again.out, HasSubstr("resumed after step"));
   EXPECT_TRUE(read_file(path("model.gguf")) == read_file(path("whole.gguf")));
 }
 

@@ -99,13 +99,14 @@ class BenchModel final : public Command {
          kMaxBenchTokens, tests_.prompts);
     list(arguments, "-n,--tokens", "Measure the generation of N tokens (decode); 0: none", 0,
          kMaxBenchTokens, tests_.generated);
-    list(arguments, "-d,--depth", "Measure with N tokens in the KV cache", 0, kMaxBenchTokens,
-         tests_.depths);
-    list(arguments, "-s,--sequences", "Compute N sequences at once, each with as many tokens", 1,
+    list(arguments, "-d,--depth", "Start each test with N tokens in the KV cache", 0,
+         kMaxBenchTokens, tests_.depths);
+    list(arguments, "-s,--sequences",
+         "Compute N sequences at once; each has the tokens and the depth of the test", 1,
          kMostSequences, tests_.sequences);
-    arguments.number("-r,--runs", "Time N runs, after one warm-up", tests_.runs, 1, kMostRuns);
+    arguments.number("-r,--runs", "Time N runs after one warm-up", tests_.runs, 1, kMostRuns);
     arguments.number<std::int64_t>("-c,--ctx",
-                                   "Set the context length; 0: as long as the tests need",
+                                   "Set the context length; 0: as much as the tests need",
                                    model_.session().context, 0, kMaxBenchTokens);
     format_.declare(arguments);
   }
@@ -120,7 +121,7 @@ class BenchModel final : public Command {
   Status run(Output& output) override {
     const double begin = steady_seconds();
     SHUNT_ASSIGN(const OpenModel open, model_.open(PredictTimes::kAlways));
-    const double start = begin + open.calibration_seconds;  // as if costs had been there
+    const double start = begin + open.calibration_seconds;  // calibration does not count
     SHUNT_ASSIGN(const ModelBenchReport report,
                  bench_model(open.model, model_.session(), tests_, start));
     output.write(to_text(report, model_.path(), model_.session(), format_.format()));
@@ -145,24 +146,26 @@ class BenchModel final : public Command {
 class BenchOps final : public Command {
  public:
   const CommandInfo& info() const override {
-    static constexpr CommandInfo kInfo = {"bench ops",
-                                          "measure ops in shapes of language models, on one device",
-                                          "  shunt bench ops --type Q4_0,Q4_K --op matmul\n"
-                                          "  shunt bench ops --devices cpu0 -t 1 --markdown"};
+    static constexpr CommandInfo kInfo = {
+        "bench ops", "measure ops with the shapes of language models, on one device",
+        "  shunt bench ops --type Q4_0,Q4_K --op matmul\n"
+        "  shunt bench ops --devices cpu0 -t 1 --markdown"};
     return kInfo;
   }
   void declare(Arguments& arguments) override {
-    devices_.declare(arguments, "Measure the first of these devices (default: the preferred one)");
-    arguments.number<std::int64_t>("--width", "Measure matrices with N rows and columns",
-                                   request_.width);
+    devices_.declare(arguments,
+                     "Measure the first of these devices (default: the first of shunt devices)");
+    arguments.number<std::int64_t>(
+        "--width", "Measure weights of N x N and N x 4N, with N a multiple of 64", request_.width);
     arguments.number("--seconds", "Measure each case for about N seconds", request_.seconds, 0.0,
                      kMostSeconds);
     arguments.value("--type", "LIST",
-                    "Measure only these types of weights, such as Q4_0,Q4_K (default all)",
+                    "Measure only these weight types, such as Q4_0,Q4_K (default all)",
                     [this](const std::string& text) { return each_of(text, &BenchOps::add_type); });
-    arguments.value("--op", "LIST",
-                    fmt::format("Measure only these ops: {}", fmt::join(bench_op_names(), ", ")),
-                    [this](const std::string& text) { return each_of(text, &BenchOps::add_op); });
+    arguments.value(
+        "--op", "LIST",
+        fmt::format("Measure only these ops (default all): {}", fmt::join(bench_op_names(), ", ")),
+        [this](const std::string& text) { return each_of(text, &BenchOps::add_op); });
     format_.declare(arguments);
   }
   Status check() override {
@@ -197,7 +200,8 @@ class BenchOps final : public Command {
     const auto names = bench_op_names();
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
-      return invalid("\"{}\" is not among {}", name, fmt::join(names, ", "));
+      return invalid("there is no benchmark of op \"{}\"; the ops are: {}", name,
+                     fmt::join(names, ", "));
     }
     request_.ops.push_back(*found);
     return ok();
@@ -219,8 +223,8 @@ class BenchMachine final : public Command {
   }
   void declare(Arguments& arguments) override {
     devices_.declare(arguments, "Measure only these devices, such as cpu0 (default all)");
-    arguments.number("--seconds", "Measure each rate for about N seconds", seconds_, 0.0,
-                     kMostSeconds);
+    arguments.number("--seconds", "Measure for about N seconds per number of threads", seconds_,
+                     0.0, kMostSeconds);
     format_.declare(arguments);
   }
   Status check() override {
@@ -243,18 +247,18 @@ class BenchTrain final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "bench train", "measure training steps of a model, and their products alone",
+        "bench train", "measure training steps of a model, and their matrix products alone",
         "  shunt bench train -m small.gguf --ctx 256 --rows 16"};
     return kInfo;
   }
   void declare(Arguments& arguments) override {
-    model_.declare(arguments, "Train this GGUF model");
+    model_.declare(arguments, "Train this GGUF model in memory; the file does not change");
     runtime_.declare(arguments);
-    arguments.number("-c,--ctx", "Set the tokens of a row", request_.context, std::int64_t{0},
-                     kMaxBenchTokens);
-    arguments.number("--rows", "Compute N rows in a step", request_.rows, std::int64_t{1},
-                     kMostSequences);
-    arguments.number("-r,--runs", "Time N runs, after one warm-up", request_.runs, 1, kMostRuns);
+    arguments.number("-c,--ctx", "Set the sequence length: N tokens per row", request_.context,
+                     std::int64_t{0}, kMaxBenchTokens);
+    arguments.number("--rows", "Set the batch size: N rows per step", request_.rows,
+                     std::int64_t{1}, kMostSequences);
+    arguments.number("-r,--runs", "Time N runs after one warm-up", request_.runs, 1, kMostRuns);
     format_.declare(arguments);
   }
   Status check() override {
@@ -285,18 +289,19 @@ class BenchCosts final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "bench costs", "measure ops and copies of devices, for placement (--costs)",
+        "bench costs", "measure the costs of ops and copies, for placement (--costs)",
         "  shunt bench costs -o costs.json\n"
         "  shunt bench costs --devices cpu0 --width 2048"};
     return kInfo;
   }
   void declare(Arguments& arguments) override {
     devices_.declare(arguments, "Measure only these devices, such as cpu0 (default all)");
-    arguments.number<std::int64_t>(
-        "--width", "Measure matrices with N rows and columns, a multiple of 64", options_.width);
+    arguments.number<std::int64_t>("--width", "Measure matrices of N x N, with N a multiple of 64",
+                                   options_.width);
     arguments.number("--seconds", "Measure each op for about N seconds", options_.seconds, 0.0,
                      kMostSeconds);
-    arguments.output("-o,--output", "Write the costs as JSON, for --costs of other commands",
+    arguments.output("-o,--output",
+                     "Write the costs to this file (JSON), for --costs of other commands",
                      OutputFormat::kText, path_);
   }
   Status check() override {

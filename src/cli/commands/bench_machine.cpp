@@ -30,8 +30,9 @@ std::string units(const MeasuredDevice& device) {
   std::string text;
   for (const Peak peak : kPeaks) {
     const PeakRate& rate = device.peaks.front()[peak];
-    text += fmt::format("{}: {}{}\n", to_string(peak), rate.unit,
-                        rate.stands_in ? ", which stands in: there is no unit made for it" : "");
+    text +=
+        fmt::format("{}: {}{}\n", to_string(peak), rate.unit,
+                    rate.stands_in ? ", a substitute: the device has no unit for this peak" : "");
   }
   return text;
 }
@@ -69,7 +70,9 @@ Status bench_machine(std::span<Device* const> devices, double seconds, BenchForm
     const DeviceInfo info = device->info();
     if (info.kind == DeviceKind::kNull) continue;
     if (info.twin) {
-      print_message(fmt::format("{} is a twin, whose time means nothing: not measured", info.name));
+      print_message(
+          fmt::format("{} is not measured: it is a twin, and the times of an emulator mean nothing",
+                      info.name));
       continue;
     }
     auto measured = measure(*device, seconds);

@@ -1,4 +1,4 @@
-// `shunt check-ops`: whether a device computes ops as they are defined, by the ops' own test cases.
+// `shunt check-ops`: runs the test cases of the ops on a device.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +17,7 @@ namespace {
 class CheckOpsCommand final : public Command {
  public:
   const CommandInfo& info() const override {
-    static constexpr CommandInfo kInfo = {"check-ops",
-                                          "run the operations' own test cases on a device",
+    static constexpr CommandInfo kInfo = {"check-ops", "run the test cases of all ops on a device",
                                           "  shunt check-ops --device cuda0\n"
                                           "  shunt check-ops --device cuda0 --op matmul --op rope\n"
                                           "  shunt check-ops --device cuda0 --json"};
@@ -64,8 +63,9 @@ class CheckOpsCommand final : public Command {
     output.write(json_ ? to_json(found_) : summary(found_, top_));
     if (found_.failed() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found_));
     if (found_.passed() == 0) {
-      return fail(ErrorCode::kUnsupported, "{}: nothing was checked: it supports none of {}",
-                  *device_, counted(found_.cases(), "case"));
+      return fail(ErrorCode::kUnsupported,
+                  "{}: nothing was checked: the device supports none of {}", *device_,
+                  counted(found_.cases(), "case"));
     }
     return ok();
   }
@@ -86,9 +86,9 @@ class CheckOpsCommand final : public Command {
     found_.ops.push_back(std::move(op));
   }
 
-  /// For a device that never comes back: reports the results so far and ends the process, as the
-  /// thread in the device never ends. Another thread calls this. The thread in the device waits for
-  /// that one, should it come back.
+  /// For a device that does not return: reports the results so far and ends the process, as the
+  /// device's thread can't be ended. A watchdog thread calls this. If the device returns after all,
+  /// its thread waits for the watchdog.
   [[noreturn]] void give_up(Output& output, const Interrupt& interrupt, const CaseCheck& at) {
     if (!interrupt.happened()) {
       add({.op = at.op, .failed = 1, .failures = {at}}, output);

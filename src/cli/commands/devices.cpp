@@ -1,4 +1,4 @@
-// `shunt devices`: the hardware that is there, and the parts that stayed off.
+// `shunt devices`: the devices of this machine, and the backends that are off.
 #include <fmt/format.h>
 
 #include "cli/commands/commands.h"
@@ -39,7 +39,7 @@ std::string to_plain_text(const Registry& registry) {
     const DeviceInfo info = device->info();
     text += fmt::format("  {:<8} {:<12} {}{}{}\n", info.name, to_string(info.kind),
                         info.description, memory_of(*device, cpu),
-                        info.twin ? " (a twin: a stand-in for the hardware)" : "");
+                        info.twin ? " (a twin: an emulator of the hardware)" : "");
   }
   text += "backends\n";
   for (const BackendStatus& backend : registry.backends()) {
@@ -106,7 +106,7 @@ class DevicesCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "devices", "list the devices there are, and why a backend stayed off",
+        "devices", "list devices and backends, with the reason why a backend is off",
         "  shunt devices\n"
         "  shunt devices --options\n"
         "  shunt devices --json"};
@@ -115,7 +115,7 @@ class DevicesCommand final : public Command {
   void declare(Arguments& arguments) override {
     runtime_.declare(arguments);
     arguments.flag("--options", list_options_,
-                   "List the options of all backends: value, default, meaning");
+                   "List the options of all backends: value, default, variable, meaning");
     arguments.flag("--json", json_, "Print JSON");
   }
   Status check() override {

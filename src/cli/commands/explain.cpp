@@ -10,7 +10,7 @@ class ExplainCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "explain", "show the device of each operation of a model, and the reason",
+        "explain", "show the device of each op of a model, with the reason",
         "  shunt explain --model model.gguf\n"
         "  shunt explain --model model.gguf --devices cuda0,cpu0 --tokens 1 --json\n"
         "  shunt explain --model model.gguf --placement edited.placement\n"

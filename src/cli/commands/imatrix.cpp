@@ -1,4 +1,4 @@
-// `shunt imatrix`: finds out which columns of a model's weights matter.
+// `shunt imatrix`: computes the importance matrix of a model's weights.
 #include <limits>
 
 #include "cli/commands/commands.h"
@@ -18,7 +18,7 @@ class ImatrixCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "imatrix", "find out which columns of a model's weights matter, for quantize",
+        "imatrix", "compute an importance matrix of a model's weights, for quantize",
         "  shunt imatrix --model model-f16.gguf --file text.txt -o imatrix.gguf"};
     return kInfo;
   }
@@ -26,9 +26,11 @@ class ImatrixCommand final : public Command {
   void declare(Arguments& arguments) override {
     model_.declare(arguments);
     text_.declare(arguments);
-    arguments.output("-o,--output", "Write to this file", OutputFormat::kGguf, output_);
+    arguments.output("-o,--output", "Write the importance matrix to this GGUF file",
+                     OutputFormat::kGguf, output_);
     arguments.number<std::int64_t>(
-        "-c,--ctx", "Compute chunks of N tokens; 0: the model's own context, at most 512",
+        "-c,--ctx",
+        "Set the chunk length in tokens; 0: the context length of the model, at most 512",
         model_.session().context, 0, SessionOptions::kMaxContext);
     arguments.number("--chunks", "Compute at most N chunks of the text; 0: all",
                      options_.most_chunks);
@@ -36,7 +38,7 @@ class ImatrixCommand final : public Command {
 
   Status check() override {
     SHUNT_TRY(model_.check());
-    if (!output_) return invalid("no file to write is given; use -o FILE");
+    if (!output_) return invalid("no output file is given; use -o FILE");
     return text_.check();
   }
 
@@ -44,7 +46,7 @@ class ImatrixCommand final : public Command {
     model_.tell_default();
     Interrupt interrupt;
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
-    if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
+    if (!text) return invalid("no text is given; use TEXT, --file FILE or standard input");
     SHUNT_ASSIGN(const OpenModel open, model_.open());
     auto tokens = open.model->tokenizer().encode(*text);
     if (!tokens) return std::move(tokens.error()).with_context(model_.path());

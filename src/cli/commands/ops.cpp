@@ -29,7 +29,7 @@ std::string_view gradient_of(const OpDescription& op) {
 }
 
 std::string_view result_of(const OpDescription& op) {
-  return op.storage == "own"    ? "in memory of its own"
+  return op.storage == "own"    ? "a new tensor"
          : op.storage == "view" ? "a view of the first source"
                                 : "written into the first source";
 }
@@ -106,14 +106,14 @@ Json to_json(const OpDescription& op) {
 class OpsCommand final : public Command {
  public:
   const CommandInfo& info() const override {
-    static constexpr CommandInfo kInfo = {"ops", "list the operations, or show one in full",
+    static constexpr CommandInfo kInfo = {"ops", "list the ops, or describe one",
                                           "  shunt ops\n"
                                           "  shunt ops rms_norm\n"
                                           "  shunt ops --markdown > ops.md"};
     return kInfo;
   }
   void declare(Arguments& arguments) override {
-    arguments.text("NAME", "", "Show this op in full", name_);
+    arguments.text("NAME", "", "Describe this op", name_);
     arguments.flag("--json", json_, "Print JSON");
     arguments.flag("--markdown", markdown_, "Print a table in Markdown");
   }

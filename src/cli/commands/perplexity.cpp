@@ -1,4 +1,4 @@
-// `shunt perplexity`: how well a model predicts a text.
+// `shunt perplexity`: the perplexity of a model on a text.
 #include <fmt/format.h>
 
 #include <limits>
@@ -22,7 +22,7 @@ class PerplexityCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "perplexity", "measure how well a model predicts a text",
+        "perplexity", "measure the perplexity of a model on a text",
         "  shunt perplexity --model model.gguf --file text.txt\n"
         "  shunt perplexity --model model.gguf --file text.txt --ctx 2048 --json\n"
         "  shunt perplexity --model model.gguf --file stories.txt --documents"};
@@ -33,13 +33,14 @@ class PerplexityCommand final : public Command {
     model_.declare(arguments);
     text_.declare(arguments);
     arguments.number<std::int64_t>("-c,--ctx",
-                                   "Compute chunks of N tokens; 0: the model's own context, at "
-                                   "most 512, with --documents all of it",
+                                   "Set the chunk length in tokens; 0: the context length of the "
+                                   "model, at most 512. With --documents: set the longest "
+                                   "document; 0: the context length of the model",
                                    model_.session().context, 0, SessionOptions::kMaxContext);
     arguments.flag(
         "--documents", documents_,
-        "Compute and score each document by itself, from its first token to its end. A document "
-        "ends where the end of sequence is spelled out. --ctx is the maximum of its tokens");
+        "Score each document by itself, from its first token to its end. A document ends with the "
+        "text of the end-of-sequence token");
     arguments.flag("--json", json_, "Print JSON");
   }
 
@@ -56,7 +57,7 @@ class PerplexityCommand final : public Command {
     Interrupt interrupt;
     model_.tell_default();
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
-    if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
+    if (!text) return invalid("no text is given; use TEXT, --file FILE or standard input");
     SHUNT_ASSIGN(const OpenModel open, model_.open());
     auto read = documents_ ? documents(*open.model, *text) : whole_text(*open.model, *text);
     if (!read) return std::move(read.error());
@@ -81,7 +82,7 @@ class PerplexityCommand final : public Command {
   }
 
  private:
-  /// As one document.
+  /// The whole text as one document.
   Result<TrainingText> whole_text(const Model& model, const std::string& text) const {
     TrainingText whole;
     auto tokens = model.tokenizer().encode(text);
@@ -114,7 +115,7 @@ class PerplexityCommand final : public Command {
   std::string to_plain_text(const Perplexity& result, std::optional<double> bits_per_byte) const {
     const std::string error = result.error ? fmt::format(" +/- {:.4f}", *result.error) : "";
     const std::string bits =
-        bits_per_byte ? fmt::format("; {:.5f} bits a byte", *bits_per_byte) : "";
+        bits_per_byte ? fmt::format("; {:.5f} bits per byte", *bits_per_byte) : "";
     return fmt::format("perplexity {:.4f}{} ({} scored in {}{})\n", result.value, error,
                        counted(result.tokens, "token"),
                        counted(result.chunks, documents_ ? "document" : "chunk"), bits);

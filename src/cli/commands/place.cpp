@@ -26,7 +26,7 @@ class PlaceCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "place", "write the placement of a model as a file to edit, for run --placement",
+        "place", "write a model's placement to a file to edit, for run --placement",
         "  shunt place --model model.gguf -o model.placement\n"
         "  shunt run --model model.gguf --placement model.placement\n"
         "  shunt place --diff before.placement after.placement"};
@@ -36,19 +36,19 @@ class PlaceCommand final : public Command {
   void declare(Arguments& arguments) override {
     step_.declare(arguments);
     arguments.group("Output");
-    arguments.output("-o,--output", "Write to this file (default standard output)",
+    arguments.output("-o,--output", "Write the placement to this file (default: standard output)",
                      OutputFormat::kText, output_);
     arguments.flag("--diff", diff_, "Show the differences between two placement files");
-    arguments.text("A", "", "With --diff: the first placement file", before_);
-    arguments.text("B", "", "With --diff: the second placement file", after_);
+    arguments.text("A", "", "With --diff: compare this placement file", before_);
+    arguments.text("B", "", "With --diff: compare with this placement file", after_);
     arguments.flag("--json", json_, "With --diff: print JSON");
   }
 
   Status check() override {
     if (!diff_ && before_) {
-      return invalid("\"{}\" is a file only with --diff", *before_);
+      return invalid("unexpected argument \"{}\"; only --diff takes files", *before_);
     }
-    if (!diff_ && json_) return invalid("--json is for --diff");
+    if (!diff_ && json_) return invalid("--json needs --diff");
     if (!diff_) return step_.check();
     if (!after_) return invalid("--diff needs two placement files");
     if (step_.has_model()) return invalid("--diff and --model exclude each other");
@@ -66,10 +66,10 @@ class PlaceCommand final : public Command {
     std::vector<std::string> notes = {
         fmt::format("{}, a step of {}, context {}", step_.path(),
                     counted(static_cast<std::uint64_t>(placed.tokens), "token"), placed.context),
-        fmt::format("Predicted: {:.3f} ms a step, from {}",
+        fmt::format("Predicted: {:.3f} ms per step, from {}",
                     placed.placement.predicted_seconds * 1e3,
                     placed.measured ? "measurements" : "estimates"),
-        "Change a device, then: shunt run --placement FILE. A view (=) is where its memory is."};
+        "Edit the devices, then use shunt run --placement FILE. A view (=) follows its memory."};
     if (placed.measured) notes.insert(notes.end(), placed.times.begin(), placed.times.end());
     std::vector<TranscodedWeight> transcoded;
     for (const Conversion& conversion : placed.placement.conversions) {

@@ -1,4 +1,4 @@
-// `shunt quantize`: makes a model's weights smaller.
+// `shunt quantize`: quantizes the weights of a model.
 #include "shunt/quantize.h"
 
 #include <fmt/ranges.h>
@@ -28,21 +28,22 @@ class QuantizeCommand final : public Command {
         "Types:\n"
         "  {}",
         fmt::join(quantization_names(), " "));
-    static const CommandInfo kInfo = {"quantize", "make a model's weights smaller", examples};
+    static const CommandInfo kInfo = {"quantize", "quantize the weights of a model", examples};
     return kInfo;
   }
 
   void declare(Arguments& arguments) override {
-    arguments.required_input("IN", "Quantize this GGUF file (of a split model, the first part)",
+    arguments.required_input("IN", "Quantize this GGUF file (the first file of a split model)",
                              in_);
-    arguments.required_output("OUT", "Write to this file", OutputFormat::kGguf, out_);
-    arguments.required("TYPE", "The type of the quantized weights, such as Q8_0 or Q4_K_M", type_);
-    arguments.input("--imatrix", "Weigh columns by an importance matrix of shunt imatrix",
+    arguments.required_output("OUT", "Write the quantized model to this file", OutputFormat::kGguf,
+                              out_);
+    arguments.required("TYPE", "Convert weights to this type, such as Q8_0 or Q4_K_M", type_);
+    arguments.input("--imatrix", "Weight errors by this importance matrix of shunt imatrix",
                     imatrix_);
     arguments.flag("--pure", options_.pure, "Use the same type for every matrix");
     arguments.each(
         "--keep", "PATTERN",
-        "Keep tensors whose whole name matches this regular expression as they are. Repeatable",
+        "Keep the type of tensors whose whole name matches this regular expression. Repeatable",
         [this](const std::string& pattern) -> Status {
           SHUNT_TRY(check_pattern(pattern));
           options_.keep.push_back(pattern);

@@ -1,4 +1,4 @@
-// `shunt run`: continues a text with a model.
+// `shunt run`: generates text from a prompt.
 #include <chrono>
 #include <random>
 #include <utility>
@@ -17,8 +17,8 @@
 namespace shunt::cli {
 namespace {
 
-/// The text that the model that comes with Shunt continues if no prompt is given. Most of the
-/// stories that it has learned begin with it.
+/// The default prompt of the model that comes with Shunt. Most stories of its training text begin
+/// with it.
 constexpr const char* kBeginning = "Once upon a time";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -29,7 +29,7 @@ class RunCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "run", "continue a text with a model",
+        "run", "generate text from a prompt",
         "  shunt run\n"
         "  shunt run \"Question: What does a horse say?\"\n"
         "  shunt run --model model.gguf --prompt \"Once upon a time\" -n 64 --temp 0\n"
@@ -69,15 +69,15 @@ void RunCommand::declare(Arguments& arguments) {
   arguments.group("Text");
   prompt_.declare(arguments);
   arguments.number<std::int64_t>(
-      "-n,--tokens", "Generate at most N tokens; -1: until the text or the context ends",
+      "-n,--tokens", "Generate at most N tokens; -1: until the end of sequence or of the context",
       max_tokens_, -1);
   arguments.number<std::int64_t>("-c,--ctx",
-                                 "Set the context length, of prompt and continuation together; 0: "
-                                 "the model's own, at most 4096",
+                                 "Set the context length, for prompt and generated tokens; 0: "
+                                 "that of the model, at most 4096",
                                  model_.session().context, 0, SessionOptions::kMaxContext);
   arguments.flag("--ignore-eos", ignore_eos_, "Continue after an end-of-sequence token");
   arguments.group("Sampling");
-  arguments.number("--temp", "Set the temperature; 0: always the most likely token (greedy)",
+  arguments.number("--temp", "Set the temperature; 0: greedy, always the most likely token",
                    sampling_.temperature);
   arguments.number("--top-k", "Sample from the N most likely tokens; 0: all", sampling_.top_k);
   arguments.number("--top-p",
@@ -126,8 +126,8 @@ Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
   SHUNT_ASSIGN(ready.prompt, ready.open.model->tokenizer().encode(prompt));
   if (ready.prompt.empty()) {
     return invalid(
-        "{}: the prompt is empty, and the model's tokenizer puts no beginning-of-sequence token in "
-        "front: there is nothing to continue",
+        "{}: the prompt is empty, and the tokenizer adds no beginning-of-sequence token, so the "
+        "model has no token to continue from",
         model_.path());
   }
   const std::int64_t context = ready.session->context();
@@ -164,7 +164,7 @@ Status RunCommand::run(Output& output) {
   SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
   report.path = model_.path();
   report.prompt = prompt.value_or("");
-  // A file's last line end is there because editors and `echo` put it there.
+  // Editors and `echo` add the last line end of a file. It is no part of the prompt.
   if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
   if (report.prompt.empty() && !model_.is_given()) report.prompt = kBeginning;
 

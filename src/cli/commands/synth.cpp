@@ -1,4 +1,4 @@
-// `shunt synth`: writes a model of random weights.
+// `shunt synth`: writes a model with random weights.
 #include "shunt/synth.h"
 
 #include <chrono>
@@ -27,7 +27,7 @@ class SynthCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "synth", "write a model of random weights, to try things out and to measure",
+        "synth", "write a model with random weights, for tests and benchmarks",
         "  shunt synth random.gguf\n"
         "  shunt synth 1b.gguf --layers 16 --width 2048 --ff 8192 --heads 32 --kv-heads 8 \\\n"
         "      --vocab 32000 --type Q4_0"};
@@ -35,7 +35,7 @@ class SynthCommand final : public Command {
   }
 
   void declare(Arguments& arguments) override {
-    arguments.required_output("OUT", "Write to this file", OutputFormat::kGguf, path_);
+    arguments.required_output("OUT", "Write the model to this file", OutputFormat::kGguf, path_);
     for (const ShapeFlag& flag : kShapeFlags) {
       arguments.number(flag.name, fmt::format("Set the {}", flag.help), options_.*flag.number);
     }
@@ -44,14 +44,15 @@ class SynthCommand final : public Command {
     arguments.number("--context", "Set the context length in the model's metadata",
                      options_.context);
     arguments.value("--type", "TYPE",
-                    "Set the type of weights: " + weight_types() + " (default F32)",
+                    "Set the type of the weights: " + weight_types() + " (default F32)",
                     [this](const std::string& text) -> Status {
                       SHUNT_ASSIGN(options_.dtype, dtype_from_name(text));
                       return ok();
                     });
     arguments.number("--seed", "Set the random seed; the same seed gives the same bytes",
                      options_.seed);
-    arguments.flag("--tied", options_.tied, "Use the embedding as output matrix (tied embeddings)");
+    arguments.flag("--tied", options_.tied,
+                   "Use the embedding matrix as output matrix (tied embeddings)");
   }
 
   Status check() override { return check_synth_options(options_); }

@@ -1,4 +1,4 @@
-// `shunt tokenize`: a text as a model's tokenizer cuts it, or the way back.
+// `shunt tokenize`: text to tokens, or token ids to text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// "1 2,3": numbers with anything of blanks and commas between them.
+/// "1 2,3": numbers, separated by blanks or commas.
 Result<Ids> read_ids(const std::string& text) {
   constexpr const char* kSeparators = " ,\t\n";
   Ids ids;
@@ -30,7 +30,7 @@ Result<Ids> read_ids(const std::string& text) {
   return ids;
 }
 
-/// Only the tokenizer: the content of the weights does not matter.
+/// Reads the tokenizer only, not the weights.
 Result<text::Tokenizer> open_tokenizer(const std::string& path) {
   SHUNT_ASSIGN(const gguf::File file, gguf::File::open(path, {.metadata_only = true}));
   SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
@@ -62,7 +62,7 @@ class TokenizeCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "tokenize", "show how a model's tokenizer cuts a text",
+        "tokenize", "convert text to tokens, or token ids to text",
         "  shunt tokenize --model model.gguf \"Once upon a time\"\n"
         "  shunt tokenize --model model.gguf --ids --file story.txt\n"
         "  shunt tokenize --model model.gguf --decode \"1 403 407 261\""};
@@ -78,19 +78,18 @@ class TokenizeCommand final : public Command {
                       return ok();
                     });
     arguments.flag("--no-special", no_special_,
-                   "Leave out the tokens that begin and end a sequence");
+                   "Add no beginning-of-sequence and no end-of-sequence token");
     arguments.flag("--parse-special", parse_special_,
-                   "Read control tokens that the text spells out");
+                   "Parse control tokens in the text, such as </s>");
     arguments.flag("--ids", only_ids_, "Print only the ids, on one line");
     arguments.flag("--json", json_, "Print JSON");
   }
 
   Status check() override {
     SHUNT_TRY(model_.check());
-    if (ids_ && text_.given())
-      return invalid("--decode takes ids; a text makes no sense beside it");
+    if (ids_ && text_.given()) return invalid("--decode and a text exclude each other");
     if (ids_ && (no_special_ || parse_special_ || only_ids_)) {
-      return invalid("--decode goes the other way: --no-special, --parse-special and --ids do not");
+      return invalid("--decode excludes --no-special, --parse-special and --ids");
     }
     if (json_ && only_ids_) return invalid("--json and --ids exclude each other");
     return text_.check();
@@ -113,7 +112,7 @@ class TokenizeCommand final : public Command {
 
   Result<std::string> encode(const text::Tokenizer& tokenizer) const {
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
-    if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
+    if (!text) return invalid("no text is given; use TEXT, --file FILE or standard input");
     const text::EncodeOptions options = {.add_special = !no_special_,
                                          .parse_special = parse_special_};
     auto ids = tokenizer.encode(*text, options);

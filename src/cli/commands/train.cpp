@@ -1,4 +1,4 @@
-// `shunt train`: a model from a text.
+// `shunt train`: trains a model on a text.
 #include "shunt/train.h"
 
 #include <filesystem>
@@ -40,9 +40,10 @@ class TrainCommand final : public Command {
   void declare(Arguments& arguments) override {
     using I = std::int64_t;
     shape_.tied = true;
-    shape_given_.reserve(std::size(kShapeFlags));  // the flags know where these are
+    shape_given_.reserve(std::size(kShapeFlags));  // the flags keep addresses of its elements
     arguments.required_input(
-        "TEXT", "Train on this text file; documents end where the end of sequence is spelled out",
+        "TEXT",
+        "Train on this text file; a document ends with the text of the end-of-sequence token",
         text_);
     arguments.output("-o,--out", "Write the model to this file", OutputFormat::kGguf, out_);
     arguments.input("-m,--model", "Continue training this GGUF model", model_);
@@ -55,52 +56,59 @@ class TrainCommand final : public Command {
           shape_given_.back());
     }
     arguments.text("--name", "TEXT", "Without --model: set the name of the model", name_);
-    arguments.number<I>("-c,--ctx", "Set the tokens of a row", options_.context);
-    arguments.number<I>("--rows", "Compute N rows at once", options_.rows);
-    arguments.number<I>("--accumulate", "Accumulate N times for one step of the optimizer",
+    arguments.number<I>("-c,--ctx", "Set the sequence length: N tokens per row", options_.context);
+    arguments.number<I>("--rows", "Set the batch size: N rows per forward pass", options_.rows);
+    arguments.number<I>("--accumulate", "Accumulate gradients over N batches per optimizer step",
                         options_.accumulate);
-    arguments.number<I>("--steps", "Train for N steps in all", options_.steps);
-    arguments.number<I>("--warmup", "Raise the learning rate during the first N steps",
+    arguments.number<I>("--steps", "Train for N optimizer steps in total", options_.steps);
+    arguments.number<I>("--warmup", "Raise the learning rate linearly in the first N steps",
                         options_.warmup);
-    arguments.number("--lr", "Set the highest learning rate", options_.rate);
-    arguments.number("--final-lr", "Set the learning rate of the last step", options_.final_rate);
-    arguments.value("--optimizer", "NAME", "Use the optimizer adamw or sgd (default adamw)",
+    arguments.number("--lr", "Set the peak learning rate", options_.rate);
+    arguments.number("--final-lr", "Set the learning rate at the end of the cosine decay",
+                     options_.final_rate);
+    arguments.value("--optimizer", "NAME", "Set the optimizer: adamw or sgd (default adamw)",
                     [this](const std::string& text) { return set_optimizer(text); });
-    arguments.number("--beta1", "AdamW: decay rate of the first moment", options_.beta1);
-    arguments.number("--beta2", "AdamW: decay rate of the second moment", options_.beta2);
+    arguments.number("--beta1", "Set the decay rate of the first moment (AdamW)", options_.beta1);
+    arguments.number("--beta2", "Set the decay rate of the second moment (AdamW)", options_.beta2);
     arguments.number("--weight-decay", "Set the weight decay of matrices", options_.weight_decay);
-    arguments.number("--clip", "Clip the gradient norm at N; 0: off", options_.clip);
-    arguments.number("--seed", "Set the random seed of new weights and of the order of documents",
+    arguments.number("--clip", "Clip the gradient norm at N; 0: no clipping", options_.clip);
+    arguments.number("--seed", "Set the random seed of new weights and of the document order",
                      options_.seed);
-    arguments.input("--validation", "Measure the loss on this text, which is not learned",
+    arguments.input("--validation", "Compute the validation loss on this held-out text file",
                     validation_);
-    arguments.number("--validation-share",
-                     fmt::format("Without --validation: keep this share of TEXT, at its end, for "
-                                 "validation (default {})",
-                                 kShare),
-                     share_, 0.0, 0.9);
+    arguments.number(
+        "--validation-share",
+        fmt::format("Without --validation: hold out this share of TEXT, at its end, for "
+                    "validation (default {})",
+                    kShare),
+        share_, 0.0, 0.9);
     arguments.number<I>("--every", "Print a line, validate and write a checkpoint every N steps",
                         every_, 1);
     arguments.output("--checkpoint",
-                     "Write checkpoints to this file, and continue a stopped training from it "
-                     "(default: a file in .OUT.shunt-train, a folder beside OUT)",
+                     "Write checkpoints to this file, and resume from it if it exists (default: "
+                     "checkpoint.gguf in .OUT.shunt-train, a folder beside OUT)",
                      OutputFormat::kGguf, checkpoint_);
     runtime_.declare(arguments);
   }
 
   Status check() override {
-    if (!out_) return invalid("where to? --out names the file to write");
-    if (model_ && vocabulary_) return invalid("--vocab is for a new model, not for --model");
+    if (!out_) return invalid("no output file is given; use --out FILE");
+    if (model_ && vocabulary_)
+      return invalid("--model and --vocab exclude each other: the model has a tokenizer");
     if (validation_ && share_)
       return invalid("--validation and --validation-share exclude each other");
     if (!model_ && !vocabulary_) {
-      return invalid("a model to go on from (--model), or a tokenizer for a new one (--vocab)?");
+      return invalid(
+          "no model is given; use --model FILE to continue training it, or --vocab FILE for a new "
+          "one");
     }
     checkpoint_path_ = checkpoint_.value_or(TrainFolder::path_of(*out_) + "/checkpoint.gguf");
     if (checkpoint_ &&
         resolved_path(TrainFolder::path_of(*out_)) == resolved_path(*checkpoint_).parent_path()) {
-      return invalid("--checkpoint {}: the folder is for helper files; use another one",
-                     *checkpoint_);
+      return invalid(
+          "--checkpoint {}: this folder is reserved for temporary files of training; use another "
+          "one",
+          *checkpoint_);
     }
     SHUNT_TRY(check_train_options(options_));
     SHUNT_TRY(check_shape());
@@ -145,12 +153,12 @@ class TrainCommand final : public Command {
                     format_bytes(learned.text_bytes()), format_count(learned.tokens.size())));
     if (checkpoint) {
       output.write(
-          fmt::format("going on after step {}, from {}\n", trainer->steps(), checkpoint_path_));
+          fmt::format("resumed after step {} from {}\n", trainer->steps(), checkpoint_path_));
     }
     SHUNT_TRY(train(*trainer, kept, interrupt, output));
     SHUNT_TRY(trainer->save_model(*out_));
     std::filesystem::remove(checkpoint_path_, ignored);
-    output.write(fmt::format("{} is written\n", *out_));
+    output.write(fmt::format("wrote {}\n", *out_));
     return ok();
   }
 
@@ -161,18 +169,20 @@ class TrainCommand final : public Command {
       options_.optimizer = each;
       return ok();
     }
-    return invalid("\"{}\" is neither adamw nor sgd", text);
+    return invalid("\"{}\" is not adamw or sgd", text);
   }
 
   Status check_shape() {
     for (std::size_t i = 0; i < std::size(kShapeFlags); ++i) {
       if (!shape_given_[i]) continue;
       if (model_) {
-        return invalid("{} is for a new model; --model has its own", kShapeFlags[i].name);
+        return invalid("{} and --model exclude each other: the model has its own shape",
+                       kShapeFlags[i].name);
       }
       shape_.*kShapeFlags[i].number = *shape_given_[i];
     }
-    if (model_ && name_) return invalid("--name is for a new model; --model has its own");
+    if (model_ && name_)
+      return invalid("--name and --model exclude each other: the model has a name");
     if (model_) return ok();
     shape_.seed = options_.seed;
     shape_.context = options_.context;
@@ -180,7 +190,7 @@ class TrainCommand final : public Command {
     return check_synth_options(shape_);  // all but the tokenizer's size, which is not known yet
   }
 
-  /// Weights of chance, in a file that has lost its name when this returns.
+  /// A model with random weights, in a file that is unlinked when this returns.
   Result<gguf::File> new_model(const gguf::File& tokenizer) {
     const std::string path = fmt::format("{}/{}", TrainFolder::path_of(*out_), TrainFolder::kStart);
     shape_.tokenizer = tokenizer;
@@ -199,7 +209,7 @@ class TrainCommand final : public Command {
   }
 
   Status train(Trainer& trainer, const TrainingText& kept, Interrupt& interrupt, Output& output) {
-    // A failure to write or compute is found before anything was learned.
+    // So a failure to write or compute shows before the first step.
     SHUNT_TRY(trainer.save_checkpoint(checkpoint_path_));
     SHUNT_ASSIGN(const std::string before, validation(trainer, kept, interrupt));
     if (!before.empty()) output.write(fmt::format("step {}: {}\n", trainer.steps(), before));
@@ -215,26 +225,27 @@ class TrainCommand final : public Command {
       if (step->step % every_ != 0 && step->step != options_.steps) continue;
       SHUNT_TRY(trainer.save_checkpoint(checkpoint_path_));
       SHUNT_ASSIGN(const std::string score, validation(trainer, kept, interrupt));
-      output.write(fmt::format(
-          "step {} of {}: loss {:.4f}, gradient {:.3f}, rate {:.2e}, {:.0f} tokens/s{}{}\n",
-          step->step, options_.steps, nats / tokens, step->gradient, step->rate, tokens / seconds,
-          score.empty() ? "" : ", ", score));
+      output.write(
+          fmt::format("step {} of {}: loss {:.4f}, gradient norm {:.3f}, learning rate {:.2e}, "
+                      "{:.0f} tokens/s{}{}\n",
+                      step->step, options_.steps, nats / tokens, step->gradient, step->rate,
+                      tokens / seconds, score.empty() ? "" : ", ", score));
       nats = seconds = tokens = 0;
     }
     return ok();
   }
 
-  /// "validation 1.2345 (0.1234 bits a byte)"; nothing without a text for that.
+  /// "validation 1.2345 (0.1234 bits per byte)"; empty without a validation text.
   static Result<std::string> validation(Trainer& trainer, const TrainingText& kept,
                                         Interrupt& interrupt) {
     if (kept.documents() == 0) return std::string();
     SHUNT_ASSIGN(const TrainScore score, trainer.score(kept, &interrupt.stop()));
     const double bits = score.nats / std::numbers::ln2;
-    return fmt::format("validation {:.4f} ({:.4f} bits a byte)", score.loss(),
+    return fmt::format("validation {:.4f} ({:.4f} bits per byte)", score.loss(),
                        bits / static_cast<double>(kept.text_bytes()));
   }
 
-  /// Nothing that was learned is lost.
+  /// Writes a checkpoint if a signal stopped the training.
   Status stopped(const Trainer& trainer, Error error, const Interrupt& interrupt) {
     if (!interrupt.happened()) return error;
     SHUNT_TRY(trainer.save_checkpoint(checkpoint_path_));

@@ -1,4 +1,4 @@
-// `shunt train-tokenizer`: learns a vocabulary from a text.
+// `shunt train-tokenizer`: trains a byte-pair tokenizer on a text.
 #include <fmt/ranges.h>
 
 #include <utility>
@@ -20,7 +20,7 @@ class TrainTokenizerCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "train-tokenizer", "learn a tokenizer's vocabulary from a text",
+        "train-tokenizer", "train a byte-pair tokenizer on a text",
         "  shunt train-tokenizer --file train.txt --vocab-size 1500 -o tokenizer.gguf\n"
         "  shunt train-tokenizer --file train.txt --vocab-size 1500 --special \"<|end|>\" \\\n"
         "      -o tokenizer.gguf\n"
@@ -30,36 +30,37 @@ class TrainTokenizerCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     text_.declare(arguments);
-    arguments.output("-o,--output", "Write the vocabulary to this GGUF file", OutputFormat::kGguf,
+    arguments.output("-o,--output", "Write the tokenizer to this GGUF file", OutputFormat::kGguf,
                      output_);
-    arguments.number("--vocab-size", "Learn at most N tokens, including special ones and 256 bytes",
+    arguments.number("--vocab-size",
+                     "Learn at most N tokens, including special tokens and 256 bytes",
                      options_.vocabulary);
     arguments.value("--pre", "NAME",
-                    fmt::format("Cut text into words in this way, one of: {} (default {})",
+                    fmt::format("Split text into words with this pre-tokenizer: {} (default {})",
                                 fmt::join(text::pretokenizer_names(), ", "), options_.pre),
                     [this](const std::string& text) -> Status {
                       options_.pre = text;
                       return ok();
                     });
     arguments.each("--special", "TEXT",
-                   "Add a control token; the first one ends a sequence. Repeatable",
+                   "Add a control token; the first one begins and ends a sequence. Repeatable",
                    [this](const std::string& text) -> Status {
                      options_.special.push_back(text);
                      return ok();
                    });
-    arguments.input("--chat-template", "Store the chat template of this file with the vocabulary",
+    arguments.input("--chat-template", "Store the chat template of this file with the tokenizer",
                     template_);
   }
 
   Status check() override {
-    if (!output_) return invalid("no file to write is given; use -o FILE");
+    if (!output_) return invalid("no output file is given; use -o FILE");
     SHUNT_TRY(text::check_bpe_train_options(options_));
     return text_.check();
   }
 
   Status run(Output& output) override {
     SHUNT_ASSIGN(const std::optional<std::string> text, text_.read());
-    if (!text) return invalid("there is no text: give one, or --file, or pipe one in");
+    if (!text) return invalid("no text is given; use TEXT, --file FILE or standard input");
     gguf::Writer writer;
     if (template_) {
       SHUNT_ASSIGN(std::string chat_template, read_whole_file(*template_, kLongestTemplate));
@@ -73,9 +74,9 @@ class TrainTokenizerCommand final : public Command {
                              counted(vocabulary->tokens.size(), "token"), options_.special.size(),
                              counted(vocabulary->merges.size(), "merge")));
     if (vocabulary->tokens.size() < options_.vocabulary) {
-      print_message(
-          fmt::format("fewer than {} tokens: no further pair of neighbours is in the text twice",
-                      options_.vocabulary));
+      print_message(fmt::format(
+          "fewer than {} tokens: no other pair of adjacent tokens occurs twice in the text",
+          options_.vocabulary));
     }
     return ok();
   }

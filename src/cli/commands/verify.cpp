@@ -1,4 +1,4 @@
-// `shunt verify`: whether a device computes the same as another one.
+// `shunt verify`: compares a device with a reference device.
 #include "cli/commands/commands.h"
 #include "cli/flags/model_file.h"
 #include "cli/flags/placement_flags.h"
@@ -14,13 +14,13 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::uint64_t kManyNodes = 10'000;  // fewer are told once they take longer than a second
+constexpr std::uint64_t kManyNodes = 10'000;  // fewer show progress only after a second
 
 class VerifyCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "verify", "compare a device with another, operation by operation",
+        "verify", "compare a device with a reference device, op by op",
         "  shunt verify --model model.gguf --device cuda0\n"
         "  shunt verify --model model.gguf --device cuda0 --against cpu0 --threshold 1e-5 --json\n"
         "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3"};
@@ -36,15 +36,16 @@ class VerifyCommand final : public Command {
                       return ok();
                     });
     arguments.text("-p,--prompt", "TEXT",
-                   "Use this prompt; its last token is a step of its own (default: a short text)",
+                   "Use this prompt; its last token is a decode step (default: a short text)",
                    prompt_);
-    arguments.number("--threshold", "Allow errors up to N (default: by the types of an operation)",
+    arguments.number("--threshold",
+                     "Allow errors (NMSE) up to N (default: by the element types of an op)",
                      verify_.threshold, 0.0);
     declare_transcode(arguments, transcode_);
     declare_weights(arguments, weights_);
-    arguments.number<std::size_t>("--top", "Show the N worst operations", top_);
+    arguments.number<std::size_t>("--top", "Show the N worst results", top_);
     runtime_.declare(arguments);
-    arguments.flag("--json", json_, "Print JSON with every operation");
+    arguments.flag("--json", json_, "Print JSON with every op");
   }
 
   Status check() override {

@@ -12,7 +12,7 @@ namespace shunt::cli {
 
 namespace {
 
-/// The paths of a value that may be left out.
+/// The path in an optional value, or none.
 FileArguments::Paths paths_of(const std::optional<std::string>& value) {
   return [&value] { return value ? std::vector<std::string>{*value} : std::vector<std::string>(); };
 }
@@ -47,7 +47,7 @@ void Arguments::value(const std::string& names, const std::string& placeholder,
                       const std::string& help, std::function<Status(const std::string&)> set) {
   const auto callback = [names, set = std::move(set)](const CLI::results_t& results) {
     const Status status = set(results.front());
-    if (!status) throw CLI::ValidationError(names, status.error().message());
+    if (!status) throw CLI::ValidationError(label_of(names), status.error().message());
     return true;
   };
   CLI::Option* option = app_->add_option(names, callback, help);
@@ -60,7 +60,7 @@ void Arguments::each(const std::string& names, const std::string& placeholder,
   const auto callback = [names, set = std::move(set)](const CLI::results_t& results) {
     for (const std::string& result : results) {
       const Status status = set(result);
-      if (!status) throw CLI::ValidationError(names, status.error().message());
+      if (!status) throw CLI::ValidationError(label_of(names), status.error().message());
     }
     return true;
   };
@@ -128,7 +128,7 @@ void Arguments::required_output(const std::string& name, const std::string& help
 }
 
 Result<bool> Arguments::parse(std::span<const std::string> arguments) {
-  std::vector<std::string> reversed;  // as CLI11 wants them
+  std::vector<std::string> reversed;  // CLI11 parses from the back
   bool operands_only = false;
   for (const std::string& argument : arguments) {
     operands_only = operands_only || argument == "--";
@@ -155,7 +155,7 @@ Result<bool> Arguments::parse(std::span<const std::string> arguments) {
 }
 
 Error Arguments::unexpected(const std::string& argument) const {
-  if (!argument.starts_with('-')) return invalid("\"{}\" is one argument too many", argument);
+  if (!argument.starts_with('-')) return invalid("unexpected argument \"{}\"", argument);
   const std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
   for (const CLI::Option* option : app_->get_options()) {

@@ -36,18 +36,19 @@ Status read_mode(const std::string& text, const Named<Mode> (&modes)[n], Mode& m
 void FallbackFlags::declare(Arguments& arguments) {
   arguments.value(
       "--fallback", "MODE",
-      "Allow, warn about (in one line) or deny operations that fall back from a better device to "
-      "another one: allow, warn or deny (default warn)",
+      "Set the reaction to ops that fall back from a preferred device to another one: allow, warn "
+      "(print one line) or deny (fail) (default warn)",
       [this](const std::string& text) { return read_mode(text, kFallbackModes, policy_.mode); });
-  arguments.value("--max-cpu-time", "PERCENT",
-                  "Allow at most this share of a step's time to fall back to the CPU, such as 10%. "
-                  "Counts operations where times are unknown",
-                  [this](const std::string& text) -> Status {
-                    SHUNT_ASSIGN(policy_.max_cpu_share, parse_percent(text));
-                    return ok();
-                  });
+  arguments.value(
+      "--max-cpu-time", "PERCENT",
+      "Limit the share of a step's predicted time that falls back to the CPU, such as 10%. "
+      "Where times are unknown it is a share of the ops",
+      [this](const std::string& text) -> Status {
+        SHUNT_ASSIGN(policy_.max_cpu_share, parse_percent(text));
+        return ok();
+      });
   arguments.value("--max-copy", "BYTES",
-                  "Allow at most this many bytes of copies between devices in a step, such as 4MiB",
+                  "Limit the bytes that a step copies between devices, such as 4MiB",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(policy_.max_copy_bytes, parse_bytes(text));
                     return ok();
@@ -57,8 +58,8 @@ void FallbackFlags::declare(Arguments& arguments) {
 void DeviceErrorFlag::declare(Arguments& arguments) {
   arguments.value(
       "--on-device-error", "MODE",
-      "React to a failed device: fail, or fallback: continue without it and print a line (default "
-      "fail)",
+      "Set the reaction to a failed device: fail, or fallback (continue without it and print a "
+      "line) (default fail)",
       [this](const std::string& text) { return read_mode(text, kDeviceErrorModes, policy_.mode); });
 }
 

@@ -7,7 +7,7 @@
 namespace shunt::cli {
 
 void ModelFile::declare(Arguments& arguments, const std::string& help) {
-  arguments.input("-m,--model", help + " (default: the one that comes with Shunt)", given_);
+  arguments.input("-m,--model", help + " (default: the model that comes with Shunt)", given_);
   arguments.files().add_input("the model that comes with Shunt", [this] {
     return given_ || path_.empty() ? std::vector<std::string>() : std::vector{path_};
   });
@@ -22,7 +22,7 @@ Status ModelFile::check() {
   if (!own) {
     return fail(own.error().code(),
                 "no model is given, and {}. Use --model FILE with a GGUF file of architecture "
-                "llama, or make one of random weights to try things out: shunt synth random.gguf",
+                "llama, or write a model with random weights: shunt synth random.gguf",
                 own.error().message());
   }
   path_ = std::move(*own);
@@ -30,7 +30,7 @@ Status ModelFile::check() {
 }
 
 void ModelFile::tell_default() const {
-  if (!given_) print_message("no --model: it is the one that comes with Shunt");
+  if (!given_) print_message("no --model is given; the model that comes with Shunt is used");
 }
 
 }  // namespace shunt::cli

@@ -18,7 +18,8 @@ void ModelFlags::declare(Arguments& arguments) {
   arguments.group("Devices and placement");
   runtime_.declare(arguments);
   arguments.value(devices_names_, "LIST",
-                  "Use only these devices, such as cuda0,cpu0 (default all)",
+                  "Use only these devices, such as cuda0,cpu0 (default: all whose priority is not "
+                  "negative)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();

@@ -25,13 +25,15 @@ Result<T> parse_number(std::string_view text, T low = std::numeric_limits<T>::lo
       return invalid("\"{}\" is not a number", text);
     }
   } else {
-    // An unsigned type's parser does not know the sign; people do.
+    // from_chars() refuses "-1" for an unsigned type. It is a number out of range.
     const bool is_negative =
         text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9';
     if (!is_number && !is_negative) return invalid("\"{}\" is not a whole number", text);
-    if (error != std::errc()) return invalid("{} is not from {} to {}", text, low, high);
+    if (error != std::errc())
+      return invalid("{} is out of range; expected {} to {}", text, low, high);
   }
-  if (value < low || value > high) return invalid("{} is not from {} to {}", text, low, high);
+  if (value < low || value > high)
+    return invalid("{} is out of range; expected {} to {}", text, low, high);
   return value;
 }
 

@@ -13,17 +13,18 @@ void RuntimeFlags::declare(Arguments& arguments) {
   arguments.number("-t,--threads",
                    "Use N CPU threads; 0: one per physical core (also SHUNT_THREADS)", threads_, 0,
                    kMaxThreads);
-  arguments.value("--pin", "auto|on|off",
-                  "Bind each CPU thread to a core; auto: if there is a core for each thread and "
-                  "not all cores share one cache (also SHUNT_PIN)",
-                  [this](const std::string& text) -> Status {
-                    SHUNT_ASSIGN(pin_, parse_pin_threads(text));
-                    return ok();
-                  });
+  arguments.value(
+      "--pin", "auto|on|off",
+      "Bind CPU threads to cores. auto binds them only if there is one thread per physical "
+      "core and the cores do not all share one cache (default auto; also SHUNT_PIN)",
+      [this](const std::string& text) -> Status {
+        SHUNT_ASSIGN(pin_, parse_pin_threads(text));
+        return ok();
+      });
   arguments.each(
       "--set", "BACKEND.OPTION=VALUE",
-      "Set an option of a backend, such as cpu.fuse=off. Repeatable. List the options with shunt "
-      "devices --options (also SHUNT_BACKEND_OPTION, such as SHUNT_CPU_FUSE)",
+      "Set an option of a backend, such as cpu.fuse=off. Repeatable. shunt devices --options lists "
+      "all options (also SHUNT_BACKEND_OPTION, such as SHUNT_CPU_FUSE)",
       [this](const std::string& text) -> Status {
         const std::size_t dot = text.find('.');
         const std::size_t equals = text.find('=');
@@ -35,25 +36,25 @@ void RuntimeFlags::declare(Arguments& arguments) {
         return ok();
       });
   arguments.value("--out-of-range", "saturate|exact",
-                  "Same as --set '*.out_of_range=VALUE', for every backend that has the option "
-                  "(also SHUNT_OUT_OF_RANGE)",
+                  "Set out_of_range of every backend that has this option, as --set "
+                  "'*.out_of_range=VALUE' does (also SHUNT_OUT_OF_RANGE)",
                   [this](const std::string& text) -> Status {
                     backend_options_["*"]["out_of_range"] = text;
                     return ok();
                   });
-  arguments.each("--library", "BACKEND=PATH",
-                 "Open this vendor library, or a twin of it, for BACKEND. Repeatable (also "
-                 "SHUNT_BACKEND_LIBRARY, such as SHUNT_ZDNN_LIBRARY)",
-                 [this](const std::string& text) -> Status {
-                   const std::size_t equals = text.find('=');
-                   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-                     return invalid("\"{}\" is not a backend and a path, as in zdnn=libzdnn.so.0",
-                                    text);
-                   }
-                   libraries_[text.substr(0, equals)] = text.substr(equals + 1);
-                   return ok();
-                 });
-  arguments.files().add_input("the backends' library or plugin", [this] { return code_files(); });
+  arguments.each(
+      "--library", "BACKEND=PATH",
+      "Load the vendor library of BACKEND, or its emulator (twin), from PATH. Repeatable "
+      "(also SHUNT_BACKEND_LIBRARY, such as SHUNT_ZDNN_LIBRARY)",
+      [this](const std::string& text) -> Status {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+          return invalid("\"{}\" is not BACKEND=PATH, such as zdnn=libzdnn.so.0", text);
+        }
+        libraries_[text.substr(0, equals)] = text.substr(equals + 1);
+        return ok();
+      });
+  arguments.files().add_input("a backend library or plugin", [this] { return code_files(); });
 }
 
 std::vector<std::string> RuntimeFlags::code_files() const {
@@ -96,8 +97,9 @@ Result<std::unique_ptr<Registry>> open_registry(const Options& options) {
     if (backend.loaded) continue;
     const bool library = options.libraries.contains(backend.name);
     if (!library && !options.backend_options.contains(backend.name)) continue;
-    print_message(fmt::format("{} is off, although {} for it: {}", backend.name,
-                              library ? "a library is given" : "an option is set", backend.note));
+    print_message(fmt::format("backend {} is not available, so {}: {}", backend.name,
+                              library ? "its library is not used" : "its options have no effect",
+                              backend.note));
   }
   return registry;
 }

@@ -35,11 +35,11 @@ Status read_cache_type(const std::string& text, DType& type) {
 
 void declare_session(Arguments& arguments, SessionOptions& session) {
   arguments.number<std::int64_t>("-b,--batch",
-                                 "Compute at most N tokens of a prompt in one step (batch size)",
+                                 "Compute at most N prompt tokens per step (batch size)",
                                  session.batch, 1, kMaxSessionTokens);
   arguments.value(
       "--cache-type", "TYPE",
-      "Set the type of the KV cache: " + cache_type_names() + " (default f16)",
+      "Set the element type of the KV cache: " + cache_type_names() + " (default f16)",
       [&](const std::string& text) { return read_cache_type(text, session.cache_type); });
 }
 

@@ -15,10 +15,10 @@ struct ShapeFlag {
 };
 inline constexpr ShapeFlag kShapeFlags[] = {
     {"--layers", "number of layers", &SynthOptions::layers},
-    {"--width", "length of an embedding", &SynthOptions::width},
-    {"--ff", "width of the feed-forward part", &SynthOptions::feed_forward},
+    {"--width", "embedding length", &SynthOptions::width},
+    {"--ff", "feed-forward length", &SynthOptions::feed_forward},
     {"--heads", "number of attention heads", &SynthOptions::heads},
-    {"--kv-heads", "number of heads of keys and values", &SynthOptions::kv_heads},
+    {"--kv-heads", "number of key-value heads", &SynthOptions::kv_heads},
 };
 
 }  // namespace shunt::cli

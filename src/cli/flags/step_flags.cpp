@@ -14,18 +14,19 @@ constexpr std::int64_t kMaxStepTokens = std::int64_t{1} << 30;
 
 void StepFlags::declare(Arguments& arguments) {
   arguments.group("Model");
-  model_.declare(arguments, "Read the metadata of this GGUF model; its weights are not read");
+  model_.declare(arguments, "Read the metadata of this GGUF model, not its weights");
   arguments.number<std::int64_t>(
       "-n,--tokens",
-      "Set the number of tokens of the step, at most the context (default: that of --batch)",
-      tokens_, 1, kMaxStepTokens);
+      "Place a step of N tokens, at most the context length (default: the batch size)", tokens_, 1,
+      kMaxStepTokens);
   arguments.number<std::int64_t>("-c,--ctx",
-                                 "Set the context length; 0: the model's own, at most 4096",
+                                 "Set the context length; 0: that of the model, at most 4096",
                                  session_.context, 0, SessionOptions::kMaxContext);
   declare_session(arguments, session_);
   arguments.group("Devices and placement");
   arguments.value("-d,--devices", "LIST",
-                  "Use only these devices, such as cuda0,cpu0 (default all)",
+                  "Use only these devices, such as cuda0,cpu0 (default: all whose priority is not "
+                  "negative)",
                   [this](const std::string& text) -> Status {
                     SHUNT_ASSIGN(devices_, split_list(text));
                     return ok();

@@ -26,7 +26,7 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t most) {
     if (count < 0) return fail(ErrorCode::kIo, "cannot read {}: {}", path, system_message(errno));
     text.append(chunk.data(), static_cast<std::size_t>(count));
     if (text.size() > most) {
-      return fail(ErrorCode::kBadFile, "{}: more than {} bytes", path, most);
+      return fail(ErrorCode::kBadFile, "{}: the file has more than {} bytes", path, most);
     }
   }
 }

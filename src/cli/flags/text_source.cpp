@@ -31,19 +31,19 @@ Result<std::string> read_all(int file, const std::string& name) {
     }
     text.append(chunk.data(), static_cast<std::size_t>(count));
     if (text.size() > kMostBytes) {
-      return invalid("{}: a text has at most {} bytes", name, kMostBytes);
+      return invalid("{}: the text has more than {} bytes, the limit", name, kMostBytes);
     }
   }
 }
 
-/// For who wonders why nothing happens. Without a prompt, a model can begin all the same.
-void explain_wait(bool can_do_without) {
+/// Prints a line if standard input has no data for a second. `optional`: the text may be empty.
+void explain_wait(bool optional) {
   constexpr int kMilliseconds = 1000;
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (::poll(&input, 1, kMilliseconds) == 0) {
-    print_message(can_do_without
-                      ? "waiting for the prompt on standard input; for none, end it: < /dev/null"
-                      : "waiting for the text on standard input");
+    print_message(
+        optional ? "waiting for the prompt on standard input; use < /dev/null for an empty prompt"
+                 : "waiting for the text on standard input");
   }
 }
 
@@ -64,11 +64,12 @@ TextSource::TextSource(std::string operand, std::string flag)
 void TextSource::declare(Arguments& arguments) {
   const std::string text = operand_ == "PROMPT" ? "prompt" : "text";
   if (!flag_.empty()) arguments.text(flag_, "TEXT", "Use this " + text, flag_text_);
-  arguments.text(operand_, "",
-                 fmt::format("The {} (default: standard input, if it is no terminal)", text),
-                 operand_text_);
+  arguments.text(
+      operand_, "",
+      fmt::format("Use this {} (default: standard input, unless it is a terminal)", text),
+      operand_text_);
   arguments.stream_input("-f,--file",
-                         fmt::format("Read the {} from a file; - is standard input", text), file_);
+                         fmt::format("Read the {} from this file; -: standard input", text), file_);
   arguments.files().add_stream_input("standard input", [this] {
     return given() ? std::vector<std::string>() : std::vector<std::string>{"-"};
   });
@@ -83,7 +84,7 @@ Status TextSource::check() const {
   const int count =
       int{flag_text_.has_value()} + int{operand_text_.has_value()} + int{file_.has_value()};
   if (count <= 1) return ok();
-  const std::string flag = flag_.empty() ? "" : flag_ + ", ";
+  const std::string flag = flag_.empty() ? "" : flag_.substr(flag_.find(',') + 1) + ", ";
   return invalid("the text is given {} times: {}{} and --file exclude each other",
                  count == 2 ? "two" : "three", flag, operand_);
 }

@@ -10,7 +10,8 @@
 namespace shunt::cli {
 
 void TraceFile::declare(Arguments& arguments) {
-  arguments.output("--trace", "Write a trace of all devices, for https://ui.perfetto.dev",
+  arguments.output("--trace",
+                   "Write a trace of all devices, to be opened at https://ui.perfetto.dev",
                    OutputFormat::kText, path_);
 }
 
@@ -18,7 +19,7 @@ Status TraceFile::open() {
   if (!path_) return ok();
   if (path_ != kStandardStream) {
     SHUNT_ASSIGN(OutputFile file, OutputFile::create(*path_, WriteTo::kAnything));
-    // A temporary file would be left behind if the process were ended: it is made again at the end.
+    // A killed process would leave a temporary file behind, so write() creates it again.
     if (file.in_place()) file_.emplace(std::move(file));
   }
   SHUNT_ASSIGN(trace_, Trace::create());
@@ -36,7 +37,7 @@ Status TraceFile::write(Output& output) {
   }
   std::string line = fmt::format("{}: {}", *path_, counted(trace_->spans().size(), "span"));
   if (const std::uint64_t left_out = trace_->left_out(); left_out > 0)
-    line += fmt::format(", the first of all; there was no room for {} more", left_out);
+    line += fmt::format("; the trace was full, so {} later spans are missing", left_out);
   print_message(line);
   return ok();
 }

@@ -58,7 +58,7 @@ Json number_or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
-/// How fast memory was read beside each run: "61.2/60.9 61.0/61.3".
+/// Read bandwidth before and after each run: "61.2/60.9 61.0/61.3".
 std::string probes_of(const SpeedResult& result) {
   std::string text;
   for (const SpeedRun& run : result.runs) {
@@ -105,7 +105,7 @@ Table table_of(const ModelBenchReport& report) {
   return table;
 }
 
-/// A line for each test some of whose runs were made again.
+/// A line for each test with repeated runs.
 std::string repeats_of(const ModelBenchReport& report) {
   std::string text;
   for (const SpeedResult& result : report.results) {
@@ -115,12 +115,12 @@ std::string repeats_of(const ModelBenchReport& report) {
         std::ranges::count_if(result.runs, [](const SpeedRun& run) { return !run.agreed; });
     if (more == 0 && never == 0) continue;
     text += fmt::format(
-        "{} at depth {}: {} made again, as memory was not read as fast after as before",
+        "{} at depth {}: {} repeated, because the memory bandwidth before and after differed",
         name_of(result.test), result.test.depth, counted(static_cast<std::uint64_t>(more), "run"));
     if (never > 0) {
-      text +=
-          fmt::format("; {} it still was not after {} attempts: do not count on these numbers",
-                      never == 1 ? "in one" : fmt::format("in {}", never), SpeedOptions{}.attempts);
+      text += fmt::format(
+          "; in {} it still differed after {} attempts, so these numbers are unreliable",
+          counted(static_cast<std::uint64_t>(never), "run"), SpeedOptions{}.attempts);
     }
     text += "\n";
   }

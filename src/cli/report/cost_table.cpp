@@ -5,7 +5,7 @@
 namespace shunt::cli {
 namespace {
 
-/// "12.3 Gop/s"; nothing where it was not told apart.
+/// "12.3 Gop/s"; "-" where it was not separated from other costs.
 std::string rate(double seconds_each, std::string_view unit) {
   return seconds_each > 0 ? fmt::format("{:.1f} {}", 1e-9 / seconds_each, unit) : "-";
 }
@@ -17,7 +17,7 @@ constexpr std::string_view kLine = "{:<8} {:<12} {:<6} {:>12} {:>16} {:>16} {:>1
 std::string cost_table(const CostModel& costs) {
   const auto overhead = [](double seconds) { return fmt::format("{:.2f} us", seconds * 1e6); };
   std::string text = fmt::format(kLine, "device", "op", "type", "overhead", "many columns",
-                                 "few columns", "memory", "unpacking");
+                                 "few columns", "memory", "dequantizing");
   for (const OpCost& cost : costs.ops()) {
     text += fmt::format(
         kLine, cost.device, cost.op == kAnyOp ? "all others" : cost.op, to_string(cost.dtype),

@@ -22,7 +22,7 @@ class Page {
              std::all_of(explanation.segments.begin(), explanation.segments.end(),
                          [](const ExplainedSegment& segment) { return segment.when; });
     for (const ExplainedSegment& segment : explanation.segments) {
-      // Without times one after the other, each as wide as it has operations.
+      // Without times boxes are in sequence. The width is the number of operations.
       const ExplainedTime order = {length_, length_ + static_cast<double>(segment.nodes.size())};
       bars_.push_back(timed_ ? *segment.when : order);
       length_ = std::max(length_, bars_.back().end);
@@ -42,7 +42,7 @@ class Page {
         counted(explanation_.segments.size(), "segment"), explanation_.fell_back,
         format_bytes(explanation_.bytes_copied));
     if (explanation_.seconds) {
-      add("<p>Predicted: {:.3f} ms a step, copies included ({}).</p>\n",
+      add("<p>Predicted: {:.3f} ms per step, copies included ({}).</p>\n",
           *explanation_.seconds * 1e3, times_are(title_));
       if (title_.measured) list("", title_.times);
     }
@@ -61,7 +61,7 @@ class Page {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
 
-  /// The way from a device to another, with its transfers and their times.
+  /// Adds transfers with times, by source and destination device.
   void add_copies(std::span<const ExplainedTransfer> transfers) {
     for (const ExplainedTransfer& transfer : transfers) {
       if (!timed_ || !transfer.when) continue;
@@ -75,13 +75,12 @@ class Page {
   }
 
   void timeline() {
-    add("<h2>Timeline</h2>\n<p class=\"faint\">{} A coloured foot: operations that fell back. A "
-        "box "
-        "leads to its row below.</p>\n",
-        timed_ ? "A row for each device and for each way from one to another; from left to right "
-                 "the predicted time of a step."
-               : "From left to right in the order of running; the width of a box is its number of "
-                 "operations.");
+    add("<h2>Timeline</h2>\n<p class=\"faint\">{} A coloured lower edge marks operations that "
+        "fell back. A box links to its row below.</p>\n",
+        timed_
+            ? "Each device has a row, and so has each direction of copies between two devices. The "
+              "horizontal axis is the predicted time of a step."
+            : "Boxes are in execution order. The width of a box is its number of operations.");
     for (std::size_t i = 0; i < explanation_.devices.size(); ++i) {
       add("<div class=\"row\"><div class=\"label\">{}</div><div class=\"track\">\n",
           name_of(static_cast<int>(i)));
@@ -103,7 +102,7 @@ class Page {
     }
   }
 
-  /// Where a box stands in its row.
+  /// The position of a box in its row.
   std::string position(const ExplainedTime& when) const {
     const double percent = length_ > 0 ? 100 / length_ : 0;
     return fmt::format("left:{:.4f}%;width:{:.4f}%", when.start * percent,
@@ -169,7 +168,7 @@ class Page {
 
   void segment_table() {
     add("<h2>Segments</h2>\n<table>\n<thead><tr><th class=\"number\">#</th><th>device</th>"
-        "<th>why it starts, and what it computes</th><th>copied to it</th>"
+        "<th>reason of the start, and operations</th><th>copied to it</th>"
         "<th class=\"number\">out</th>{}</tr></thead>\n<tbody>\n",
         time_head());
     for (std::size_t i = 0; i < explanation_.segments.size(); ++i) segment_row(i);
@@ -191,7 +190,7 @@ class Page {
     add("</td><td>{}", format_bytes(segment.bytes_in));
     std::vector<std::string> lines;
     for (const ExplainedTransfer& transfer : segment.transfers) {
-      // A transfer that is not for the segment is for the host: numbers of the experts to send.
+      // A transfer that is not to the segment is to the host: the ids of experts to copy.
       const bool in = transfer.to == segment.device;
       const auto& to = explanation_.devices[static_cast<std::size_t>(transfer.to)].name;
       lines.push_back(fmt::format("{}{}, {}{}", transfer.name, in ? "" : " to " + to,

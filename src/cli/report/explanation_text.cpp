@@ -41,7 +41,7 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
       milliseconds(segment.seconds), from_to(segment.when));
   text += fmt::format("        starts because   {}\n", segment.reason);
   for (const ExplainedTransfer& transfer : segment.transfers) {
-    // A transfer that is not for the segment is for the host: numbers of the experts to send.
+    // A transfer that is not to the segment is to the host: the ids of experts to copy.
     const bool in = transfer.to == segment.device;
     text += fmt::format("        {}  {:>10}  {} {} {}{}{}\n", in ? "in " : "out",
                         format_bytes(transfer.bytes), transfer.name, in ? "from" : "to",
@@ -59,7 +59,7 @@ std::string segment_lines(const Explanation& explanation, std::size_t number) {
 }  // namespace
 
 std::string_view times_are(const ExplanationTitle& title) {
-  return title.measured ? "from measurements" : "estimated; shunt bench costs measures";
+  return title.measured ? "from measurements" : "estimated; shunt bench costs measures them";
 }
 
 std::string span_of(const ExplainedSegment& segment) {
@@ -105,7 +105,7 @@ std::string to_plain_text(const ExplanationTitle& title, const Explanation& expl
       counted(explanation.segments.size(), "segment"), explanation.fell_back,
       format_bytes(explanation.bytes_copied));
   if (explanation.seconds) {
-    text += fmt::format("predicted: {} a step ({})\n", milliseconds(explanation.seconds),
+    text += fmt::format("predicted: {} per step ({})\n", milliseconds(explanation.seconds),
                         times_are(title));
   }
   if (title.measured) text += "times\n";

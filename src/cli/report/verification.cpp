@@ -59,7 +59,7 @@ std::string node_lines(const Verification& found, std::size_t number) {
                                  check.name, tokens, short_number(check.threshold));
   text += fmt::format("             {}\n", check.tensors);
   if (check.error > 0) {
-    text += fmt::format("             furthest off at {}: {} instead of {}\n", element(check),
+    text += fmt::format("             largest difference at {}: {}, expected {}\n", element(check),
                         long_number(check.got), long_number(check.expected));
   }
   return text;
@@ -168,7 +168,7 @@ std::string to_plain_text(const Verification& found, std::size_t top) {
                       found.checks.size(), found.compared(), found.wrong(),
                       found.checks.size() - computed, found.device);
   if (const auto devices = found.reference_devices(); computed_by_others(found, devices)) {
-    text += fmt::format("the reference run: {}\n", fmt::join(counts(devices), ", "));
+    text += fmt::format("reference run: {}\n", fmt::join(counts(devices), ", "));
   }
   for (const std::string& line : to_lines(found.transcoded())) text += line + "\n";
   text += fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
@@ -223,10 +223,10 @@ std::vector<std::string> remarks(const Verification& found) {
     std::vector<std::string> names;
     names.reserve(devices.size());
     for (const auto& [device, number] : devices) names.push_back(device);
-    lines.push_back(
-        fmt::format("{}: {} computed nothing: the reference results are those of {}; shunt explain "
-                    "--devices {} says why",
-                    found.model, found.against, fmt::join(names, " and "), found.against));
+    lines.push_back(fmt::format(
+        "{}: {} computed no operation; the reference results are from {} (see shunt explain "
+        "--devices {})",
+        found.model, found.against, fmt::join(names, " and "), found.against));
   }
   return lines;
 }
