@@ -37,6 +37,8 @@ TEST_P(WrongUsage, IsExitCode2) {
 INSTANTIATE_TEST_SUITE_P(
     Flags, WrongUsage,
     testing::Values(
+        Usage{{"quantize", "a", "b", "Q8_0", "--set", "cpu.fuse=off"}, "no option \"--set\""},
+        Usage{{"quantize", "a", "b", "Q8_0", "--library", "blas=x"}, "no option \"--library\""},
         Usage{{}, "usage"}, Usage{{"rum"}, "did you mean \"run\""}, Usage{{"--bogus"}, "--bogus"},
         Usage{run_with({"--bogus"}), "--bogus"}, Usage{run_with({"--thread", "1"}), "--threads"},
         Usage{run_with({"--threads", "-1"}), "-1"}, Usage{run_with({"--threads=-1"}), "-1"},

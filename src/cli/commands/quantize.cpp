@@ -49,7 +49,7 @@ class QuantizeCommand final : public Command {
           options_.keep.push_back(pattern);
           return ok();
         });
-    runtime_.declare(arguments);
+    runtime_.declare_threads(arguments);
     arguments.flag("--json", json_, "Print JSON");
   }
 

@@ -9,10 +9,14 @@
 
 namespace shunt::cli {
 
-void RuntimeFlags::declare(Arguments& arguments) {
+void RuntimeFlags::declare_threads(Arguments& arguments) {
   arguments.number("-t,--threads",
                    "Use N CPU threads; 0: one per physical core (also SHUNT_THREADS)", threads_, 0,
                    kMaxThreads);
+}
+
+void RuntimeFlags::declare(Arguments& arguments) {
+  declare_threads(arguments);
   arguments.value(
       "--pin", "auto|on|off",
       "Bind CPU threads to cores. auto binds them only if there is one thread per physical "

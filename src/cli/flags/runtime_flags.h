@@ -16,6 +16,8 @@ namespace shunt::cli {
 class RuntimeFlags {
  public:
   void declare(Arguments& arguments);
+  /// Only `--threads`, for subcommands that open no device.
+  void declare_threads(Arguments& arguments);
   /// Invalid, naming flag or variable.
   Result<Options> options() const;
 
