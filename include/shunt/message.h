@@ -1,6 +1,6 @@
 /// \file
 /// Messages of errors and reports. Include it where a program, an op or a backend makes errors of
-/// its own. It needs the library fmt; no other public header does.
+/// its own. It needs the library fmt, as headers for backends do; no other public header does.
 ///
 /// \code
 /// return fail(ErrorCode::kNotFound, "{}: no tensor {}", path, name);

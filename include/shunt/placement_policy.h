@@ -27,8 +27,8 @@ struct PlacementPolicy {
   /// Predicts the times of steps; null: estimates from DeviceInfo.
   std::shared_ptr<const CostModel> costs = {};
   bool rules_only = false;  ///< only rules place nodes, not costs
-  /// Minimum number of result rows for which weights in host memory are streamed to a device that
-  /// wants the op; 0: never.
+  /// Minimum number of result rows for which weights in host memory are streamed to a device
+  /// whose wants() accepts the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   /// Whether a weight whose type a device lacks may come to it in another type. Its error is
   /// reported to fallback.say, and is among the model's notes.

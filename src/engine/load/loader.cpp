@@ -348,10 +348,9 @@ class Loader {
       }
       if (attempt.is_complete()) return finish(std::move(attempt.model));
       if (!attempt.error) {
-        if (Status changed = load_without_transcoding(attempt.lost); changed)
-          continue;
-        else
-          attempt.error = std::move(changed.error());
+        Status changed = load_without_transcoding(attempt.lost);
+        if (changed) continue;
+        attempt.error = std::move(changed.error());
       }
       if (!change_plan(attempt)) return with_lost(std::move(*attempt.error));
     }
