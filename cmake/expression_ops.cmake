@@ -1,12 +1,14 @@
 # Generates <shunt/expression_ops.h>: each builder function of the op families, matmul(GraphBuilder& g, Operand w, Operand x), also as
 # matmul(const Expr& w, const Expr& x). The declarations in src/ops/FAMILY/FAMILY.h are the only definition.
 set(expression_ops "")
+set(family_includes "")
 foreach(header IN LISTS family_headers)
   cmake_path(GET header STEM family)
   if(NOT header MATCHES "/${family}/${family}\\.h$")
     continue()
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  string(APPEND family_includes "#include \"shunt/ops/${family}.h\"\n")
   file(READ ${header} text)
   string(REGEX REPLACE "[ \n]+" " " text "${text}")
   string(REPLACE ";" "@" text "${text}")
@@ -60,8 +62,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/include/shunt/expression_ops.h @ONLY
 #pragma once
 
 #include \"shunt/builder.h\"
-#include \"shunt/ops.h\"
-
+@family_includes@
 namespace shunt {
 
 @expression_ops@
