@@ -92,7 +92,7 @@ struct DeviceErrorPolicy {
   /// did not report. Called by the thread that found the failure, possibly
   /// by several at once, as long as the model or a session lives. It must not use the model or a
   /// session. May be empty.
-  std::function<void(std::string_view line)> say = {};
+  std::function<void(std::string_view line)> log = {};
 };
 
 /// The memory of the CPU's weights.

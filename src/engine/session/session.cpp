@@ -177,7 +177,7 @@ struct Session::State {
     copies.reset();
     plans = std::move(made);
     for (; said < notes.size(); ++said) {
-      if (loaded->on_device_error.say) loaded->on_device_error.say(notes[said]);
+      if (loaded->on_device_error.log) loaded->on_device_error.log(notes[said]);
     }
     return ok();
   }

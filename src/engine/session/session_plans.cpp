@@ -35,7 +35,7 @@ FitRequest SessionPlans::request(std::vector<StepShape> steps, const MemoryBudge
 /// Notes a refusal of memory, and reports it.
 void SessionPlans::note_refusal(const std::string& line) {
   notes_.push_back(line);
-  say(line);
+  log_line(line);
 }
 
 Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) const {
@@ -43,15 +43,15 @@ Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) c
   return judge_fit(model_, request, fit, model_.placement.fallback);
 }
 
-void SessionPlans::say(const std::string& line) const {
-  if (model_.placement.fallback.say) model_.placement.fallback.say(line);
+void SessionPlans::log_line(const std::string& line) const {
+  if (model_.placement.fallback.log) model_.placement.fallback.log(line);
 }
 
 /// Lines that were reported when the model was loaded, or since, are not repeated.
-void SessionPlans::say(const Verdict& verdict) {
+void SessionPlans::log_line(const Verdict& verdict) {
   if (verdict.fell_back <= fell_back_) return;
   fell_back_ = verdict.fell_back;
-  for (const std::string& line : verdict.lines) say(line);
+  for (const std::string& line : verdict.lines) log_line(line);
 }
 
 Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
@@ -205,7 +205,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
       notes_.resize(notes_before);
       return made;
     }
-    say(verdict);
+    log_line(verdict);
     notes_.insert(notes_.end(), fit.notes.begin(), fit.notes.end());
     homes_ = std::move(fit.homes);
     return ok();
@@ -231,7 +231,7 @@ Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
     SHUNT_ASSIGN(const Verdict verdict, judge(request, fit));
     budget.plan(fit);
     auto made = compile_step(shape, fit);
-    if (made) say(verdict);
+    if (made) log_line(verdict);
     return made;
   };
   return budget.run(attempt, [this](const std::string& line) { note_refusal(line); });
@@ -325,14 +325,14 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
 
 /// A plan is placed for its largest step. For a few tokens sending weights takes longer than it
 /// saves: these have a plan of their own that does not.
-bool SessionPlans::wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const {
+bool SessionPlans::uses_plan_for_few(const StepPlan& whole, std::int64_t tokens) const {
   return whole.streams && tokens <= few() && options_.batch > few();
 }
 
 Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
   if (tokens == 1) return plan_for(1, 1);
   SHUNT_ASSIGN(StepPlan * whole, plan_for(options_.batch, outputs_of(options_.batch)));
-  if (!wants_plan_for_few(*whole, tokens)) return whole;
+  if (!uses_plan_for_few(*whole, tokens)) return whole;
   auto small = plan_for(few(), outputs_of(few()));
   if (small) return small;
   const ErrorCode code = small.error().code();  // no room, or its fallback is denied
@@ -344,7 +344,7 @@ Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
 StepPlan* SessionPlans::find_to_append(std::int64_t tokens) {
   if (tokens == 1) return find(1, 1);
   StepPlan* const whole = find(options_.batch, outputs_of(options_.batch));
-  if (whole == nullptr || !wants_plan_for_few(*whole, tokens)) return whole;
+  if (whole == nullptr || !uses_plan_for_few(*whole, tokens)) return whole;
   return find(few(), outputs_of(few()));
 }
 

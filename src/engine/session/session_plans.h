@@ -78,8 +78,8 @@ class SessionPlans {
   FitRequest request(std::vector<StepShape> steps, const MemoryBudget& budget) const;
   void note_refusal(const std::string& line);
   Result<Verdict> judge(const FitRequest& request, const Fit& fit) const;
-  void say(const std::string& line) const;
-  void say(const Verdict& verdict);
+  void log_line(const std::string& line) const;
+  void log_line(const Verdict& verdict);
   Status make_all(std::vector<StepShape> steps);
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
@@ -88,7 +88,7 @@ class SessionPlans {
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
   void pin_sent_caches(const StepPlan& made, const Graph& graph);
   void clear();
-  bool wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
+  bool uses_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
   std::int64_t few() const { return model_.placement.stream_rows - 1; }
   /// Steps of at most this many tokens have plans of their own: they are the rest of a prompt.
   std::int64_t lone_tokens() const { return options_.batch > few() ? few() : 0; }
