@@ -38,26 +38,4 @@ void CacheRows::resize(std::int64_t sequence, std::int64_t length) {
   }
 }
 
-std::vector<CacheRows::Run> CacheRows::free_runs(const PerSequence<std::int64_t>& lengths,
-                                                 std::int64_t rows) const {
-  std::vector<Run> held;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(lengths.size()); ++i) {
-    std::int64_t left = lengths[i];
-    for (const std::int64_t block : blocks(i)) {
-      if (left <= 0) break;
-      held.push_back({block * kBlock, block * kBlock + std::min(left, kBlock)});
-      left -= kBlock;
-    }
-  }
-  std::ranges::sort(held);
-  held.push_back({rows, rows});
-  std::vector<Run> runs;
-  std::int64_t free = 0;
-  for (const Run& each : held) {
-    if (free < each.first) runs.push_back({free, each.first});
-    free = each.end;
-  }
-  return runs;
-}
-
 }  // namespace shunt

@@ -7,6 +7,7 @@
 
 #include "base/indexed_vector.h"
 #include "base/to_size.h"
+#include "model/definition.h"
 
 namespace shunt {
 
@@ -14,11 +15,11 @@ namespace shunt {
 template <class T>
 using PerSequence = IndexedVector<std::int64_t, T>;
 
-/// Rows are allocated in blocks, the lowest free one first. So attention reads few rows, and the
-/// rows of a sequence form contiguous runs.
+/// Rows are allocated in blocks, the lowest free one first: a step sends a device the rows up to the
+/// last that it reads.
 class CacheRows {
  public:
-  static constexpr std::int64_t kBlock = 64;
+  static constexpr std::int64_t kBlock = kCacheBlock;
 
   /// Rows that a cache must have, so that `context` tokens fit however sequences share them.
   static std::int64_t needed(std::int64_t context, std::int64_t sequences);
@@ -30,16 +31,6 @@ class CacheRows {
   void resize(std::int64_t sequence, std::int64_t length);
   /// Block i has the rows of tokens from i * kBlock on: from the i-th of these times kBlock on.
   std::span<const std::int64_t> blocks(std::int64_t sequence) const { return sequences_[sequence]; }
-
-  /// Rows [first, end).
-  struct Run {
-    std::int64_t first = 0;
-    std::int64_t end = 0;
-    auto operator<=>(const Run&) const = default;
-  };
-  /// Of `rows` rows, ascending, the runs that hold none of the first `lengths[i]` tokens of each
-  /// sequence i. A length is at most the one that resize() was given.
-  std::vector<Run> free_runs(const PerSequence<std::int64_t>& lengths, std::int64_t rows) const;
 
  private:
   PerSequence<std::vector<std::int64_t>> sequences_;

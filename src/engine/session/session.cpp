@@ -70,7 +70,6 @@ struct Session::State {
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
   PerSequence<Sequence> sequences;
   CacheRows rows;
-  bool may_hold_nan = false;  // rows of the caches without a token
   std::optional<std::vector<std::vector<std::byte>>> copies = {};  // of the caches
   std::vector<float> logits = {};                                  // of several steps
   std::vector<std::string> notes = {};
@@ -169,7 +168,7 @@ struct Session::State {
   /// Plans of the model as it is now, and the caches filled.
   Status make_plans() {
     const auto now = model->state();
-    if (plans && plans->intact() && loaded == now && zero_free_rows()) return ok();
+    if (plans && plans->intact() && loaded == now) return ok();
     set_aside(now->devices);
     loaded = now;
     SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, options));
@@ -189,10 +188,7 @@ struct Session::State {
     if (cached() > 0 && plans->intact()) {
       if (plans->caches_are_on(healthy)) {
         // The host may have no room for it.
-        auto read = guarded([&]() -> Result<std::vector<std::vector<std::byte>>> {
-          SHUNT_TRY(zero_free_rows());
-          return plans->read_caches();
-        });
+        auto read = guarded([&] { return plans->read_caches(); });
         if (read) copies = std::move(*read);
       } else {
         for (Device* device : loaded->devices) {
@@ -202,7 +198,6 @@ struct Session::State {
       }
     }
     plans.reset();
-    may_hold_nan = false;
     if (!copies) lose_cache(from);
   }
 
@@ -217,29 +212,6 @@ struct Session::State {
 
   /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
-    may_hold_nan = true;  // after an exception, too
-    Status done = compute_and_wait(request);
-    const auto has_started = [](const Sequence& sequence) {
-      return sequence.started > sequence.cached;
-    };
-    may_hold_nan = !done && std::ranges::any_of(sequences, has_started);
-    return done;
-  }
-
-  /// A failed step may have written NaN into rows that hold no token. Later steps may read them.
-  Status zero_free_rows() {
-    if (may_hold_nan && plans->reads_free_rows()) {
-      PerSequence<std::int64_t> lengths;
-      for (const Sequence& sequence : sequences) lengths.push_back(sequence.cached);
-      for (const auto& [first, end] : rows.free_runs(lengths, plans->cache_rows())) {
-        SHUNT_TRY(plans->zero_rows(first, end));
-      }
-    }
-    may_hold_nan = false;
-    return ok();
-  }
-
-  Status compute_and_wait(Request& request) {
     for (Sequence& sequence : sequences) sequence.started = sequence.cached;
     // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {

@@ -49,14 +49,6 @@ class SessionPlans {
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
-  /// Whether steps read cache rows that hold no token: between those of several sequences, or
-  /// because a device needs the number of rows rounded. The mask hides such rows, but they must not
-  /// hold NaN. So new caches are zeroed, and after a failed step the caller zeroes such rows.
-  bool reads_free_rows() const;
-  /// Rows of each cache.
-  std::int64_t cache_rows() const;
-  /// Zeroes rows [first, end) of all caches.
-  Status zero_rows(std::int64_t first, std::int64_t end);
   /// All that is in the caches, one after the other; to be written into caches of another
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;

@@ -172,7 +172,7 @@ class PagedAttention final : public OpWith<PagedAttentionParams> {
     const bool windowed =
         params.span != AttentionSpan::kCausal && params.span != AttentionSpan::kBidirectional;
     if (windowed && params.window < 1) {
-      return invalid("window is {}, but a {} has at least 1", params.window,
+      return invalid("window is {}, but a {} span has at least 1", params.window,
                      to_string(params.span));
     }
     if (!windowed && params.window != 0) {

@@ -51,24 +51,6 @@ TEST(CacheRows, TokenBeyondABlockAllocatesAnother) {
   EXPECT_THAT(rows.blocks(1), ElementsAre(1));
 }
 
-TEST(CacheRows, FreeRunsAreTheGapsBetweenAllSequences) {
-  using Run = CacheRows::Run;
-  CacheRows rows(3);
-  rows.resize(0, 10);
-  rows.resize(1, kBlock);
-  rows.resize(2, kBlock + 5);
-  const auto free_runs = [&](std::int64_t first, std::int64_t second, std::int64_t third) {
-    return rows.free_runs(PerSequence<std::int64_t>(std::vector{first, second, third}), 300);
-  };
-  EXPECT_THAT(free_runs(10, 64, 69), ElementsAre(Run{10, 64}, Run{197, 300}));
-  EXPECT_THAT(free_runs(3, 0, 64), ElementsAre(Run{3, 128}, Run{192, 300}));
-  EXPECT_THAT(free_runs(0, 0, 0), ElementsAre(Run{0, 300}));
-  CacheRows only(1);
-  only.resize(0, 70);
-  EXPECT_THAT(only.free_runs(PerSequence<std::int64_t>(std::vector<std::int64_t>{70}), 70),
-              IsEmpty());
-}
-
 TEST(CacheRows, AllocatesTheLowestFreeBlockFirst) {
   CacheRows rows(3);
   for (const std::int64_t sequence : {0, 1, 2}) rows.resize(sequence, 2 * kBlock);
