@@ -470,7 +470,7 @@ TEST_F(EngineSequences, NumberIsFrom1To4096) {
 
 TEST_F(EngineSequences, PredictedMemoryIsAllocated) {
   int split = 0;
-  for (std::size_t memory = 100000; memory <= 500000; memory += 25000) {
+  for (std::size_t memory = 100000; memory <= 500000; memory += 5000) {
     SCOPED_TRACE(memory);
     TestDevice device({.name = "test0", .memory = memory});
     const std::vector<Device*> devices = {&device, registry_->devices().back()};

@@ -207,6 +207,32 @@ void paged_long_cases(const CaseSink& sink, DType type) {
   }
 }
 
+/// Sequences and tables as other dimensions of a tensor, and a cache without rows.
+void paged_layout_cases(const CaseSink& sink) {
+  const CaseBlocks blocks = blocks_of({.sequences = {{3, 33}, {1, 5}}});
+  const Params params = Params::of(PagedAttentionParams{.scale = 0.25F, .block = 16});
+  const auto emit = [&](std::int64_t rows, const CaseSource& sequences, const CaseSource& table,
+                        const char* what) {
+    const CaseSource cache = source_of(DType::kF32, {16, 2, rows, 1});
+    emit_case(sink, params,
+              {source_of(DType::kF32, {16, 4, 4, 1}), cache, cache, sequences, table, not_given(),
+               not_given()},
+              1e-10, what);
+  };
+  const auto entries = static_cast<std::int64_t>(blocks.table.size());
+  const auto& of = blocks.sequences;
+  const CaseSource by_row =
+      with_values(seen_as(DType::kI32, {3, 2, 1, 1}, {1, 0, 2, 3}, {0, 1, 0, 0}),
+                  {-1, of[0], of[3], -1, of[1], of[4], -1, of[2], of[5]});
+  std::vector<double> spaced;
+  for (const double block : blocks.table) spaced.insert(spaced.end(), {-1, -1, block});
+  const CaseSource apart =
+      with_values(seen_as(DType::kI32, {entries, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}), spaced);
+  emit(blocks.rows, by_row, apart, "by row ");
+  emit(0, with_values(source_of(DType::kI32, {3, 1, 1, 1}), {0, 0, 0}),
+       with_values(source_of(DType::kI32, {0, 1, 1, 1}), {}), "no rows ");
+}
+
 void paged_attention_cases(const Op&, const CaseSink& sink) {
   for (const DType type : kCacheTypes) {
     paged_size_cases(sink, type);
@@ -227,24 +253,13 @@ void paged_attention_cases(const Op&, const CaseSink& sink) {
   emit_paged(sink, {.sequences = {}, .idle_tokens = 2}, f32, f32);
   emit_paged(sink, {.sequences = {{0, 5}}}, f32, f32);
   emit_paged(sink, {.heads = 0, .k_heads = 1, .sequences = {{1, 5}}}, f32, f32);
-  // Sequences and tables as other dimensions of a tensor.
-  const PagedCase each = {.sequences = {{3, 33}, {1, 5}}};
-  const CaseBlocks blocks = blocks_of(each);
-  std::vector<double> by_row;
-  for (std::size_t i = 0; i < 3; ++i) {
-    for (std::size_t s = 0; s < 2; ++s) by_row.push_back(blocks.sequences[3 * s + i]);
-  }
-  std::vector<double> spaced(blocks.table.size() + 2, -1);
-  std::ranges::copy(blocks.table, spaced.begin() + 2);
-  const auto entries = static_cast<std::int64_t>(blocks.table.size());
-  CaseSource sequences = with_values(seen_as(DType::kI32, {3, 2, 1, 1}, {1, 0, 2, 3}), by_row);
-  CaseSource table =
-      with_values(seen_as(DType::kI32, {entries, 1, 1, 1}, {0, 1, 2, 3}, {2, 0, 0, 0}), spaced);
-  const Params params = Params::of(PagedAttentionParams{.scale = 0.25F, .block = 16});
-  emit_case(sink, params,
-            {source_of(f32, {16, 4, 4, 1}), source_of(f32, {16, 2, blocks.rows, 1}),
-             source_of(f32, {16, 2, blocks.rows, 1}), sequences, table, not_given(), not_given()},
-            1e-10, "by row ");
+  emit_paged(sink, {.heads = 0, .k_heads = 1, .sequences = {{1, 5}}}, f32, f32,
+             {.mask = source_of(f32, {5, 1, 1, 1}), .sinks = source_of(f32, {0, 1, 1, 1})});
+  emit_paged(sink, {.sequences = {{0, 0}}, .idle_tokens = 1}, f32, f32,
+             {.mask = source_of(f32, {0, 1, 1, 1})});
+  emit_paged(sink, {.sequences = {{2, 9}}}, f32, f32,
+             {.sinks = seen_as(f32, {4, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0})});
+  paged_layout_cases(sink);
 }
 
 }  // namespace
