@@ -22,13 +22,15 @@ struct KeyRows {
   const TensorArg* table = nullptr;  ///< I32: blocks of keys; null: key n is row n
   std::int64_t first_entry = 0;      ///< of the table: the block with key 0
   std::int64_t block = 1;            ///< rows of a block, a multiple of kKeyGroup
+  int shift = 0;                     ///< block is 2^shift; 0: it is no power of two
 
   std::int64_t number(std::int64_t key) const {
     if (table == nullptr) return key;
-    const std::byte* entry = table->data + (first_entry + key / block) * table->strides[0];
+    // Division takes longer than all else here, and most blocks are powers of two.
+    const std::int64_t entry = shift > 0 ? key >> shift : key / block;
     std::int32_t number = 0;
-    std::memcpy(&number, entry, sizeof number);
-    return number * block + key % block;
+    std::memcpy(&number, table->data + (first_entry + entry) * table->strides[0], sizeof number);
+    return (number - entry) * block + key;
   }
   std::byte* row(const TensorArg& tensor, std::int64_t head, std::int64_t key) const {
     return tensor.row(head, number(key), sequence);

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cstdlib>
 #include <new>
 
@@ -230,7 +231,10 @@ class UnitWork {
         mask_(call, params, unit),
         keys_{.table = &call.sources[4],
               .first_entry = unit.sequence.first_entry,
-              .block = params.block},
+              .block = params.block,
+              .shift = std::has_single_bit(static_cast<std::uint64_t>(params.block))
+                           ? std::countr_zero(static_cast<std::uint64_t>(params.block))
+                           : 0},
         shared_(sizes.shared()),
         group_heads_(sizes.group_heads()),
         rows_(unit.tokens * group_heads_) {}
