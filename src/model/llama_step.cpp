@@ -1,7 +1,6 @@
 // The graph of a step: some tokens more, with all before them in the cache.
 #include <cmath>
 
-#include "base/ceil_div.h"
 #include "model/llama_layers.h"
 #include "shunt/message.h"
 
@@ -38,7 +37,7 @@ class StepBuilder {
     SHUNT_ASSIGN(result_.row_count, g_.dynamic_dim("cache rows", step_.context));
     SHUNT_ASSIGN(result_.sequence_count, g_.dynamic_dim("sequences", step_.sequences));
     SHUNT_ASSIGN(result_.block_count,
-                 g_.dynamic_dim("blocks", ceil_div(step_.context, kCacheBlock)));
+                 g_.dynamic_dim("blocks", most_table_entries(step_.context, step_.sequences)));
     const auto input = [&](Value& value, const char* name, DType type,
                            const Shape& shape) -> Status {
       SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));

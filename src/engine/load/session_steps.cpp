@@ -45,7 +45,7 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
 }
 
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs) {
-  return {tokens, outputs, CacheRows::needed(options.context, options.sequences),
+  return {tokens, outputs, cache_rows_needed(options.context, options.sequences),
           options.cache_type, std::min(options.sequences, tokens)};
 }
 

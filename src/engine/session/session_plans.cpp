@@ -245,6 +245,19 @@ Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
   return contents;
 }
 
+Status SessionPlans::copy_rows(const BlockCopy& rows) {
+  const std::int64_t all = step_shape(options_, 1, 1).context;
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    const std::size_t row = cache_bytes_[i] / to_size(all);
+    const auto at = [&](std::int64_t block) {
+      return Address{caches_[i].buffer, caches_[i].offset + to_size(block * kCacheBlock) * row};
+    };
+    Status copied = copy(at(rows.to), at(rows.from), to_size(rows.rows) * row);
+    if (!copied) return of_cache(std::move(copied.error()), i);
+  }
+  return ok();
+}
+
 Status SessionPlans::write_caches(std::span<const std::vector<std::byte>> contents) {
   if (contents.size() != caches_.size()) {
     return invalid("a copy of {} for {}", counted(contents.size(), "cache"), caches_.size());

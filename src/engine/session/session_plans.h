@@ -15,6 +15,7 @@
 #include "engine/load/pinned_ranges.h"
 #include "engine/load/weights_in_memory.h"
 #include "engine/model_state.h"
+#include "engine/session/block_pool.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -49,6 +50,8 @@ class SessionPlans {
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
+  /// Copies the first rows of a block of all caches to another block.
+  Status copy_rows(const BlockCopy& rows);
   /// All that is in the caches, one after the other; to be written into caches of another
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;

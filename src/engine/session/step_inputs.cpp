@@ -8,7 +8,6 @@
 #include "base/indexed_vector.h"
 #include "base/to_size.h"
 #include "device/device_set.h"
-#include "engine/load/cache_rows.h"
 #include "shunt/message.h"
 
 namespace shunt {
@@ -32,12 +31,12 @@ std::int64_t length_after(const StepPart& part) {
 }
 
 std::int64_t round_up(std::int64_t n, std::int64_t granularity, std::int64_t most) {
-  return std::min(ceil_div(n, granularity) * granularity, most);
+  return std::max(n, std::min(ceil_div(n, granularity) * granularity, most));
 }
 
 std::int64_t row_of(const StepPart& part, std::int64_t position) {
   const IndexedSpan<std::int64_t, const std::int64_t> blocks(part.blocks);
-  return blocks[position / CacheRows::kBlock] * CacheRows::kBlock + position % CacheRows::kBlock;
+  return blocks[position / kCacheBlock] * kCacheBlock + position % kCacheBlock;
 }
 
 }  // namespace
@@ -79,16 +78,16 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     output_count += part.outputs;
     ++sequence_count;
     const std::int64_t length = length_after(part);
-    const std::int64_t blocks = ceil_div(length, CacheRows::kBlock);
+    const std::int64_t blocks = ceil_div(length, kCacheBlock);
     block_count += blocks;
     for (std::int64_t i = 0; i < blocks; ++i) {
-      const std::int64_t used = std::min(length - i * CacheRows::kBlock, CacheRows::kBlock);
-      row_count = std::max(row_count, part.blocks[to_size(i)] * CacheRows::kBlock + used);
+      const std::int64_t used = std::min(length - i * kCacheBlock, kCacheBlock);
+      row_count = std::max(row_count, part.blocks[to_size(i)] * kCacheBlock + used);
     }
   }
   row_count = round_up(row_count, granularity, step.row_count.max);
   const std::int64_t entries = round_up(
-      block_count, std::max<std::int64_t>(granularity / CacheRows::kBlock, 1), step.block_count.max);
+      block_count, std::max<std::int64_t>(granularity / kCacheBlock, 1), step.block_count.max);
   SHUNT_TRY(plan.set_dynamic_dim(step.sequence_count, sequence_count));
   SHUNT_TRY(plan.set_dynamic_dim(step.block_count, entries));
   SHUNT_TRY(plan.set_dynamic_dim(step.token_count, token_count));
@@ -114,7 +113,7 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     sequences[sequence++] = static_cast<std::int32_t>(token + part.tokens.size());
     sequences[sequence++] = static_cast<std::int32_t>(length_after(part));
     sequences[sequence++] = static_cast<std::int32_t>(entry);
-    const auto blocks = to_size(ceil_div(length_after(part), CacheRows::kBlock));
+    const auto blocks = to_size(ceil_div(length_after(part), kCacheBlock));
     for (std::size_t i = 0; i < blocks; ++i)
       table[entry++] = static_cast<std::int32_t>(part.blocks[i]);
     for (std::size_t i = 0; i < part.tokens.size(); ++i, ++token) {
@@ -133,9 +132,9 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
 
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
                  std::int64_t length, std::int64_t outputs) {
-  CacheRows rows(1);
-  rows.resize(0, length + size_of(tokens));
-  const StepPart only = {tokens, length, outputs, rows.blocks(0)};
+  std::vector<std::int64_t> blocks(to_size(ceil_div(length + size_of(tokens), kCacheBlock)));
+  std::iota(blocks.begin(), blocks.end(), 0);
+  const StepPart only = {tokens, length, outputs, blocks};
   return fill_step(plan, step, {&only, 1});
 }
 

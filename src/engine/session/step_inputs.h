@@ -17,7 +17,7 @@ struct StepPart {
   std::span<const std::int32_t> tokens;       ///< maybe none
   std::int64_t length = 0;                    ///< tokens before these
   std::int64_t outputs = 0;                   ///< number of last tokens whose logits are made
-  std::span<const std::int64_t> blocks = {};  ///< CacheRows::blocks(): of all these tokens
+  std::span<const std::int64_t> blocks = {};  ///< BlockPool::blocks(): of all these tokens
 };
 
 /// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and
