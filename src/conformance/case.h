@@ -32,7 +32,7 @@ struct CaseSource {
   double high = 1;
   std::array<int, kMaxDims> permute = {0, 1, 2, 3};
   Sizes slice = {0, 0, 0, 0};
-  bool given = true;  ///< false: an optional source that is left out
+  bool given = true;                ///< false: an optional source that is left out
   std::vector<double> values = {};  ///< of kValues: as many as `sizes` has elements
 };
 

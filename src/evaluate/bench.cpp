@@ -178,8 +178,10 @@ Result<std::optional<double>> predict_test(const Session& session, const Session
   for (const TestStep& step : steps) alike[{step.tokens, step.outputs}].push_back(step);
   double all = 0;
   for (const auto& [key, same] : alike) {
-    SHUNT_ASSIGN(const auto first, predict_step(*state, same.front(), chosen.cache_type, test.sequences));
-    SHUNT_ASSIGN(const auto last, predict_step(*state, same.back(), chosen.cache_type, test.sequences));
+    SHUNT_ASSIGN(const auto first,
+                 predict_step(*state, same.front(), chosen.cache_type, test.sequences));
+    SHUNT_ASSIGN(const auto last,
+                 predict_step(*state, same.back(), chosen.cache_type, test.sequences));
     if (!first || !last) return std::optional<double>();
     all += (*first + *last) / 2 * static_cast<double>(same.size());
   }

@@ -45,10 +45,12 @@ std::vector<Writer> writers() {
       {"train_tokenizer",
        {"train-tokenizer", "--file", "<1", "--chat-template", "<2", "--output", ">"}},
       {"train",
-       {"train", "<1", "--model", "<2", "--validation", "<3", "--checkpoint", "new", "--output", ">"}},
+       {"train", "<1", "--model", "<2", "--validation", "<3", "--checkpoint", "new", "--output",
+        ">"}},
       {"train_with_vocabulary", {"train", "<1", "--vocab", "<2", "--output", ">"}},
       {"checkpoint",
-       {"train", "<1", "--model", "<2", "--validation", "<3", "--output", "new", "--checkpoint", ">"}},
+       {"train", "<1", "--model", "<2", "--validation", "<3", "--output", "new", "--checkpoint",
+        ">"}},
       {"costs", {"bench", "costs", "--library", "zdnn=<1", "--output", ">"}},
   };
 }

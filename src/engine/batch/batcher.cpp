@@ -59,7 +59,8 @@ class Batcher::State {
     if (!options_.clock) options_.clock = steady_seconds;
     for (std::size_t i = 0; i < free_.size(); ++i)
       free_[i] = static_cast<std::int64_t>(free_.size() - 1 - i);
-    if (options_.own_thread) thread_ = std::jthread([this](std::stop_token stop) { work(stop); });
+    if (options_.own_thread)
+      thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
 
   ~State() {

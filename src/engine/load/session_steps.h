@@ -17,8 +17,8 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs);
 
 /// The steps whose plans a session has from the start, the largest first: a batch, and single
-/// tokens; with several sequences, 64 and 8 tokens, too, so that generating for a few of them needs
-/// no memory of a whole batch. `options` are complete.
+/// tokens. With several sequences there are 64 and 8 tokens, too: generating for a few sequences
+/// needs no memory of a whole batch. `options` are complete.
 std::vector<StepShape> session_steps(const SessionOptions& options);
 /// The smallest of these that has room for `tokens`; the largest if there are more.
 StepShape session_step(const SessionOptions& options, std::int64_t tokens);

@@ -205,15 +205,13 @@ const Op& paged_attention_op();
 /// token that is of no sequence, those from the last end on, gives 0. So does one that sees no key.
 /// Precision and not-a-numbers are as in attention().
 ///
-/// A run fails where ends decrease or are beyond T, a sequence has fewer keys than tokens, an entry
-/// is not in the table, a row is not in k, or the mask has no column for a key.
-/// `q`: F32 [D, H, T].
-/// `k`: [D, Hk, R], `v`: [Dv, Hk, R], each of type F32, F16, BF16, Q8_0 or Q4_0. Hk divides H.
-/// Values that are the first elements of keys (latent attention) are a view of k.
-/// `sequences`: I32 [3, S]. `block_table`: I32 [E].
-/// `mask`, optional: F32 or F16 [N, T, 1 or H], by position of the key.
-/// `sinks`, optional: F32 [H].
-/// The result is F32 [Dv, H, T].
+/// A run fails where ends decrease or are beyond T, and where a sequence has fewer keys than
+/// tokens. It also fails for an entry that is not in the table, a row that is not in k, and a key
+/// without a column of the mask. `q`: F32 [D, H, T]. `k`: [D, Hk, R], `v`: [Dv, Hk, R], each of
+/// type F32, F16, BF16, Q8_0 or Q4_0. Hk divides H. Values that are the first elements of keys
+/// (latent attention) are a view of k. `sequences`: I32 [3, S]. `block_table`: I32 [E]. `mask`,
+/// optional: F32 or F16 [N, T, 1 or H], by position of the key. `sinks`, optional: F32 [H]. The
+/// result is F32 [Dv, H, T].
 Result<Value> paged_attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand sequences,
                               Operand block_table, PagedAttentionParams params,
                               Operand mask = absent(), Operand sinks = absent());

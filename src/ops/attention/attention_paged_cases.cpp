@@ -57,8 +57,8 @@ CaseBlocks blocks_of(const PagedCase& each) {
                            static_cast<double>(made.table.size())});
     for (std::int64_t i = 0; i < blocks; ++i) {
       const bool common = i < each.shared_blocks && shared > i;
-      made.table.push_back(common ? static_cast<double>(i)
-                                  : static_cast<double>(made.rows / each.params.block));
+      const std::int64_t block = common ? i : made.rows / each.params.block;
+      made.table.push_back(static_cast<double>(block));
       if (!common) made.rows += each.params.block;
       if (i < each.shared_blocks) shared = std::max(shared, i + 1);
     }

@@ -44,6 +44,65 @@ SeenSpan seen_span(AttentionSpan span, std::int64_t window, std::int64_t positio
 
 namespace {
 
+/// A sequence of a plain reference.
+class RefSequence {
+ public:
+  RefSequence(RefSources sources, const PagedAttentionParams& params, std::int64_t number)
+      : sources_(sources), params_(params), number_(number) {}
+
+  std::int64_t length() const { return static_cast<std::int64_t>(sources_[3]->at(1, number_)); }
+
+  /// Of token t at a position, for head h. Zeros if a row is not there, where a run fails.
+  void attend(std::int64_t t, std::int64_t h, std::int64_t position, RefTensor& result) const {
+    const RefTensor& v = *sources_[2];
+    const SeenSpan seen = seen_span(params_.span, params_.window, position, length());
+    for (std::int64_t n = seen.first; n < seen.end; ++n) {
+      if (row_of(n) < 0) return;
+    }
+    std::vector<double> p;
+    for (std::int64_t n = seen.first; n < seen.end; ++n) p.push_back(score(n, t, h, position));
+    reference_softmax(p, sources_[6], h);
+    const std::int64_t hk = kv_head(h);
+    for (std::int64_t n = seen.first; n < seen.end; ++n) {
+      const double weight = p[static_cast<std::size_t>(n - seen.first)];
+      for (std::int64_t d = 0; d < v.sizes[0]; ++d)
+        result.at(d, h, t) += weight * v.at(d, hk, row_of(n));
+    }
+  }
+
+ private:
+  std::int64_t kv_head(std::int64_t h) const {
+    return h / (sources_[0]->sizes[1] / sources_[1]->sizes[1]);
+  }
+
+  /// The row of key n; -1: there is none.
+  std::int64_t row_of(std::int64_t n) const {
+    const RefTensor& table = *sources_[4];
+    const auto i = static_cast<std::int64_t>(sources_[3]->at(2, number_)) + n / params_.block;
+    if (i < 0 || i >= table.sizes[0]) return -1;
+    const auto row = static_cast<std::int64_t>(table.at(i)) * params_.block + n % params_.block;
+    return row < sources_[1]->sizes[2] ? row : -1;
+  }
+
+  double score(std::int64_t n, std::int64_t t, std::int64_t h, std::int64_t position) const {
+    const RefTensor& q = *sources_[0];
+    const RefTensor& k = *sources_[1];
+    const RefTensor* const mask = sources_[5];
+    double dot = 0;
+    for (std::int64_t d = 0; d < q.sizes[0]; ++d)
+      dot += q.at(d, h, t) * k.at(d, kv_head(h), row_of(n));
+    double score = dot * params_.scale;
+    if (params_.softcap != 0) score = params_.softcap * std::tanh(score / params_.softcap);
+    double bias = mask == nullptr ? 0 : mask->at(n, t, h % mask->sizes[2]);
+    if (params_.max_bias > 0) bias -= static_cast<double>(std::abs(position - n));
+    return score + alibi_slope(params_.max_bias, q.sizes[1], h) * bias;
+  }
+
+  RefSources sources_;
+  const PagedAttentionParams& params_;
+  std::int64_t number_;
+};
+
 class PagedAttention final : public OpWith<PagedAttentionParams> {
  public:
   const OpInfo& info() const override {
@@ -99,46 +158,14 @@ class PagedAttention final : public OpWith<PagedAttentionParams> {
 
   void plain_reference(RefSources sources, const PagedAttentionParams& params,
                        RefTensor& result) const override {
-    const RefTensor& q = *sources[0];
-    const RefTensor& k = *sources[1];
-    const RefTensor& v = *sources[2];
     const RefTensor& sequences = *sources[3];
-    const RefTensor& table = *sources[4];
     std::int64_t begin = 0;
     for (std::int64_t s = 0; s < sequences.sizes[1]; ++s) {
-      const auto end = std::min(static_cast<std::int64_t>(sequences.at(0, s)), q.sizes[2]);
-      const auto length = static_cast<std::int64_t>(sequences.at(1, s));
-      const auto entry = static_cast<std::int64_t>(sequences.at(2, s));
-      const auto row_of = [&](std::int64_t n) {
-        const std::int64_t i = entry + n / params.block;
-        if (i < 0 || i >= table.sizes[0]) return std::int64_t{-1};
-        const auto row = static_cast<std::int64_t>(table.at(i)) * params.block + n % params.block;
-        return row < k.sizes[2] ? row : -1;
-      };
+      const auto end = std::min(static_cast<std::int64_t>(sequences.at(0, s)), result.sizes[2]);
+      const RefSequence sequence(sources, params, s);
       for (std::int64_t t = begin; t < end; ++t) {
-        const std::int64_t position = length - end + t;
-        const SeenSpan seen = seen_span(params.span, params.window, position, length);
-        for (std::int64_t h = 0; h < q.sizes[1]; ++h) {
-          const std::int64_t hk = h / (q.sizes[1] / k.sizes[1]);
-          std::vector<double> p;
-          for (std::int64_t n = seen.first; n < seen.end; ++n) {
-            const std::int64_t row = row_of(n);
-            if (row < 0) return;  // a run fails
-            double dot = 0;
-            for (std::int64_t d = 0; d < q.sizes[0]; ++d) dot += q.at(d, h, t) * k.at(d, hk, row);
-            double score = dot * params.scale;
-            if (params.softcap != 0) score = params.softcap * std::tanh(score / params.softcap);
-            double bias = sources[5] == nullptr ? 0 : mask_at(*sources[5], n, t, h);
-            if (params.max_bias > 0) bias -= static_cast<double>(std::abs(position - n));
-            p.push_back(score + alibi_slope(params.max_bias, q.sizes[1], h) * bias);
-          }
-          reference_softmax(p, sources[6], h);
-          for (std::int64_t n = seen.first; n < seen.end; ++n) {
-            const double weight = p[static_cast<std::size_t>(n - seen.first)];
-            for (std::int64_t d = 0; d < v.sizes[0]; ++d)
-              result.at(d, h, t) += weight * v.at(d, hk, row_of(n));
-          }
-        }
+        for (std::int64_t h = 0; h < result.sizes[1]; ++h)
+          sequence.attend(t, h, sequence.length() - end + t, result);
       }
       begin = std::max(begin, end);
     }
@@ -159,10 +186,6 @@ class PagedAttention final : public OpWith<PagedAttentionParams> {
   }
 
  private:
-  static double mask_at(const RefTensor& mask, std::int64_t n, std::int64_t t, std::int64_t h) {
-    return mask.at(n, t, h % mask.sizes[2]);
-  }
-
   static Status check_params(const PagedAttentionParams& params) {
     constexpr std::int64_t kRows = 16;
     constexpr std::int64_t kMostRows = 65536;

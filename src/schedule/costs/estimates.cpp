@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "schedule/costs/work.h"
+
 namespace shunt {
 
 namespace {

@@ -119,7 +119,7 @@ class PagedPlan {
         header_(reinterpret_cast<Header*>(scratch)),
         units_(reinterpret_cast<PagedUnit*>(header_ + 1)),
         items_(reinterpret_cast<PagedItem*>(units_ + sizes.most_units())),
-        sums_(reinterpret_cast<float*>(round_up(items_ + sizes.most_items()))),
+        sums_(after(items_ + sizes.most_items(), scratch)),
         live_(reinterpret_cast<bool*>(sums_ + sizes.most_sums() * gathered_stride(sizes.dv))) {}
 
   /// Makes the list. False: a value is out of its range.
@@ -150,9 +150,10 @@ class PagedPlan {
     std::int64_t end = 0;
   };
   static constexpr std::int64_t kAlignment = 64;
-  static void* round_up(void* from) {
-    const auto at = reinterpret_cast<std::uintptr_t>(from);
-    return reinterpret_cast<void*>((at + kAlignment - 1) / kAlignment * kAlignment);
+  /// The sums follow what is before them, aligned.
+  static float* after(const void* end, std::byte* scratch) {
+    const std::int64_t bytes = static_cast<const std::byte*>(end) - scratch;
+    return reinterpret_cast<float*>(scratch + ceil_div(bytes, kAlignment) * kAlignment);
   }
 
   void add_units(const PagedSequence& sequence, const PagedAttentionParams& params,
