@@ -34,7 +34,8 @@ namespace shunt {
 struct BatcherOptions {
   /// The session that computes all requests. `sequences` of them run at once. The context is that
   /// of all running requests together; 0: for each of up to 8 sequences the model's own, at most
-  /// 4096. Prefixes are reused in any case.
+  /// 4096. Prefixes are reused in any case. A batch has room for a token of each sequence, and one
+  /// more.
   SessionOptions session = {.sequences = 64};
   /// The time in seconds between two tokens of a running request that prompts of others may cause.
   /// 0: twice the time of a step without prompts, at least 0.02.
@@ -44,7 +45,7 @@ struct BatcherOptions {
   std::size_t unread_events = 1024;
   /// False: the program calls Batcher::step() itself.
   bool own_thread = true;
-  /// Seconds from any fixed time; empty: of a steady clock. For tests.
+  /// Seconds from any fixed time; empty: of a steady clock. For tests. Called from any thread.
   std::function<double()> clock = {};
 };
 
@@ -149,7 +150,8 @@ class Batcher {
   /// Adds a request. InvalidArgument if a token or an option is out of range, or if the prompt and
   /// a token can never fit the context; the message has the numbers.
   Result<std::unique_ptr<BatchStream>> submit(BatchRequest request);
-  /// Without a thread of its own: makes one step. False if there was nothing to do.
+  /// Without a thread of its own: makes one step. False if there was nothing to do, or if it has a
+  /// thread. From one thread at a time.
   bool step();
   /// The numbers as of now.
   BatcherStatistics statistics() const;

@@ -253,8 +253,8 @@ class Session {
   Status truncate(std::int64_t length, std::int64_t sequence = 0);
   /// Makes sequence `to` the first `length` tokens of `from`; -1: all. Both go on independently.
   /// They share the cache rows of these tokens; the first one to write into a shared block of rows
-  /// gets a copy of it. What `to` had before is forgotten. Invalid if `from` has not as many
-  /// tokens, or one of them is not there.
+  /// gets a copy of it. What `to` had before is forgotten. It has the scope of `from`. Invalid if
+  /// `from` has not as many tokens, or one of them is not there.
   Status fork(std::int64_t from, std::int64_t to, std::int64_t length = -1);
   /// With reuse_prefixes: appends the first of these tokens that the cache has, in whole blocks of
   /// 64, and never the last one. Returns their number. 0 if the sequence's length is no multiple of

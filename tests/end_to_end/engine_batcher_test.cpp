@@ -290,6 +290,32 @@ TEST_F(EngineBatcher, SlowReaderPausesItsOwnRequestOnly) {
   EXPECT_EQ(late.tokens, alone(prompt, 20));
 }
 
+/// It has the rows that others need, and its reader has left.
+TEST_F(EngineBatcher, SlowReaderGivesItsRowsToOthers) {
+  const auto batcher = open(200, 4, 2);
+  const Tokens prompt = some_tokens(120, 1);
+  const Tokens other = some_tokens(130, 2);
+  const auto slow = submit(*batcher, greedy(prompt, 10));
+  for (int i = 0; i < 10; ++i) batcher->step();
+  const auto quick = submit(*batcher, greedy(other, 10));
+  Received read;
+  for (int i = 0; i < 60; ++i) {
+    batcher->step();
+    read.take(*quick);
+  }
+  ASSERT_TRUE(read.end) << "it waits for the rows of the other one";
+  EXPECT_EQ(read.tokens, alone(other, 10));
+  EXPECT_FALSE(batcher->step()) << "nothing is to be done until the reader returns";
+  Received late;
+  for (int i = 0; i < 60; ++i) {
+    batcher->step();
+    late.take(*slow);
+  }
+  ASSERT_TRUE(late.end);
+  EXPECT_EQ(late.tokens, alone(prompt, 10));
+  EXPECT_EQ(late.end->pauses, 1);
+}
+
 TEST_F(EngineBatcher, RefusesBadRequestsWithTheNumbers) {
   const auto batcher = open(100, 4);
   const auto error = [&](const BatchRequest& request) {

@@ -165,6 +165,42 @@ TEST_F(EnginePrefix, CommonPrefixIsComputedOnce) {
   EXPECT_LE(session->computed() - before, 30 + 63);
 }
 
+/// The first step has the logits that are wanted. Others follow, whose plans use the same memory.
+TEST_F(EnginePrefix, LogitsOutliveStepsOfPiecesWithoutLogits) {
+  SessionOptions options = session_options(2, false);
+  options.batch = 40;
+  const auto session = *Session::create(model_, options);
+  const Tokens brief = some_tokens(10, 1);
+  const Tokens lengthy = some_tokens(200, 2);
+  const SequenceTokens pieces[] = {{0, brief, true}, {1, lengthy, false}};
+  const auto logits = session->append_each(pieces);
+  ASSERT_TRUE(logits) << logits.error().message();
+  ASSERT_EQ(logits->size(), static_cast<std::size_t>(kVocabulary));
+  EXPECT_LE(difference(*logits, alone(brief)), kTolerance);
+  const SequenceTokens swapped[] = {{1, brief, false}, {0, brief, true}};
+  const auto second = session->append_each(swapped);
+  ASSERT_TRUE(second);
+  EXPECT_LE(difference(*second, alone(joined(brief, brief))), kTolerance);
+  append(*session, 1, brief, joined(joined(lengthy, brief), brief));
+}
+
+/// The context is no multiple of a block, and a kept block takes the place of another one.
+TEST_F(EnginePrefix, OneSequenceReusesBlocksInAnyContext) {
+  SessionOptions options = session_options(1, true);
+  options.context = 100;
+  const auto session = *Session::create(model_, options);
+  const Tokens first = some_tokens(64, 1);
+  append(*session, 0, first, first);
+  ASSERT_TRUE(session->truncate(63));
+  append(*session, 0, {7}, joined(Tokens(first.begin(), first.end() - 1), {7}));
+  ASSERT_TRUE(session->truncate(0));
+  const Tokens second = some_tokens(100, 2);
+  append(*session, 0, second, second);
+  ASSERT_TRUE(session->truncate(0));
+  const Tokens third = joined(first, some_tokens(36, 3));
+  append(*session, 0, third, third);
+}
+
 TEST_F(EnginePrefix, WithoutReuseEveryTokenIsComputed) {
   const auto session = open(2, false);
   const Tokens prompt = some_tokens(200, 1);

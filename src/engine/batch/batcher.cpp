@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "base/enum_table.h"
 #include "base/guarded.h"
@@ -41,7 +42,10 @@ void on_threads(std::size_t count, std::size_t threads, const Work& work) {
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
   std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(run);
+  try {
+    for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(run);
+  } catch (const std::exception&) {  // the others do it
+  }
   run();
 }
 
@@ -110,13 +114,8 @@ class Batcher::State {
     return stream;
   }
 
-  bool step() {
-    const auto done = guarded([&]() -> Result<bool> { return make_step(); });
-    if (done) return *done;
-    // There was no memory for the step's own lists: the requests that run can't go on.
-    fail_running(done.error());
-    return true;
-  }
+  /// For a caller without the batcher's thread.
+  bool step_if_allowed() { return !options_.own_thread && step(); }
 
   BatcherStatistics statistics() const {
     const std::lock_guard lock(mutex_);
@@ -125,6 +124,19 @@ class Batcher::State {
   std::int64_t context() const { return session_->context(); }
 
  private:
+  bool step() {
+    const auto done = guarded([&]() -> Result<bool> { return make_step(); });
+    if (done) return *done;
+    // There was no memory for the step's own lists: the requests that run can't go on.
+    const bool any = !running_.empty();
+    (void)guarded([&]() -> Status {
+      fail_running(done.error());
+      update_statistics();
+      return ok();
+    });
+    return any;
+  }
+
   struct Piece {
     std::int64_t order = 0;
     std::int64_t count = 0;
@@ -149,14 +161,16 @@ class Batcher::State {
       incoming.swap(incoming_);
     }
     for (BatchJob& job : incoming) {
-      queue_.add(next_order_, {job.request.priority, job.scope});
-      jobs_.emplace(next_order_++, std::move(job));
+      const std::int64_t order = next_order_++;
+      RequestQueue::Entry entry = {job.request.priority, job.scope};
+      jobs_.emplace(order, std::move(job));
+      queue_.add(order, std::move(entry));
     }
   }
 
   void update_statistics() {
     const std::lock_guard lock(mutex_);
-    statistics_.waiting = queue_.size() + std::ssize(incoming_);
+    statistics_.waiting = queue_.size() + std::ssize(parked_) + std::ssize(incoming_);
     statistics_.running = std::ssize(running_);
     statistics_.computed_tokens = session_->computed();
   }
@@ -164,6 +178,7 @@ class Batcher::State {
   bool make_step() {
     take_incoming();
     bool worked = end_cancelled();
+    look_at_readers();
     admit();
     const std::vector<Piece> pieces = choose_pieces(worked);
     if (!pieces.empty()) {
@@ -189,6 +204,18 @@ class Batcher::State {
     return !over.empty();
   }
 
+  /// Requests whose readers leave too many events make no more. Those that were paused wait again
+  /// once their readers have gone on.
+  void look_at_readers() {
+    for (auto& [order, job] : jobs_) {
+      const std::size_t unread = job.task->unread();
+      job.reader_is_slow = unread >= options_.unread_events ||
+                           (job.reader_is_slow && unread > options_.unread_events / 2);
+      if (job.reader_is_slow || parked_.erase(order) == 0) continue;
+      queue_.add(order, {job.request.priority, job.scope});
+    }
+  }
+
   /// Gives sequences to waiting requests as long as there is room for their prompts. The next one
   /// waits for room: no smaller one overtakes it.
   void admit() {
@@ -199,9 +226,16 @@ class Batcher::State {
       std::int64_t promised = session_->taken();
       for (const std::int64_t other : running_)
         promised += std::max<std::int64_t>(1, jobs_.at(other).left());
-      if (promised + job.left() + 1 > session_->context() && !running_.empty()) return;
-      queue_.take();
+      if (promised + job.left() + 1 > session_->context() && !running_.empty()) {
+        // The rows of a request whose reader does not read are of no use now.
+        const auto slow = std::ranges::find_if(
+            running_, [this](std::int64_t each) { return jobs_.at(each).reader_is_slow; });
+        if (slow == running_.end()) return;
+        pause(*slow);
+        continue;
+      }
       running_.push_back(*order);
+      queue_.take();
       job.sequence = free_.back();
       free_.pop_back();
       job.keys = prefix_keys(job.scope, job.tokens);
@@ -232,10 +266,7 @@ class Batcher::State {
   std::vector<Piece> generating_pieces() {
     std::vector<Piece> pieces;
     for (const std::int64_t order : running_) {
-      BatchJob& job = jobs_.at(order);
-      const std::size_t unread = job.task->unread();
-      job.reader_is_slow = unread >= options_.unread_events ||
-                           (job.reader_is_slow && unread > options_.unread_events / 2);
+      const BatchJob& job = jobs_.at(order);
       if (job.generates() && !job.reader_is_slow) pieces.push_back({order, 1, true});
     }
     // A step takes no more tokens than a batch; the others go first in the next one.
@@ -262,7 +293,7 @@ class Batcher::State {
     std::set<std::uint64_t> computing;  // prefixes, up to the end of a block
     for (const std::int64_t order : running_) {
       BatchJob& job = jobs_.at(order);
-      if (job.generates() || job.left() == 0) continue;
+      if (job.generates() || job.left() == 0 || job.reader_is_slow) continue;
       room -= reuse(job, room);
       const auto first = to_size(job.appended / kCacheBlock);
       const bool at_start = job.appended % kCacheBlock == 0;
@@ -292,17 +323,28 @@ class Batcher::State {
     return session_->taken() - before;
   }
 
-  /// The youngest of the lowest priority gives its rows to others. It ends if it has all of them.
+  /// A request gives its rows to others: one whose reader is slow, else the youngest of the lowest
+  /// priority. It ends if it has all of them.
   void pause_one() {
     const auto rank = [&](std::int64_t order) {
-      return std::pair(jobs_.at(order).request.priority, -order);
+      const BatchJob& job = jobs_.at(order);
+      return std::tuple(!job.reader_is_slow, job.request.priority, -order);
     };
     const std::int64_t order = *std::ranges::min_element(running_, {}, rank);
+    if (running_.size() == 1 && !jobs_.at(order).reader_is_slow)
+      return end(order, BatchEnd::kContextFull);
+    pause(order);
+  }
+
+  void pause(std::int64_t order) {
     BatchJob& job = jobs_.at(order);
-    if (running_.size() == 1) return end(order, BatchEnd::kContextFull);
+    if (job.reader_is_slow) {
+      parked_.insert(order);
+    } else {
+      queue_.add(order, {job.request.priority, job.scope});
+    }
     stop(order, job);
     ++job.result.pauses;
-    queue_.add(order, {job.request.priority, job.scope});
     const std::lock_guard lock(mutex_);
     ++statistics_.pauses;
   }
@@ -314,6 +356,7 @@ class Batcher::State {
     free_.push_back(job.sequence);
     job.sequence = -1;
     job.appended = 0;
+    if (job.result.picked_tokens == 0) job.result.cached_tokens = 0;
   }
 
   void compute(const std::vector<Piece>& pieces) {
@@ -406,7 +449,7 @@ class Batcher::State {
     BatchJob& job = jobs_.at(order);
     if (job.sequence >= 0) {
       stop(order, job);
-    } else {
+    } else if (parked_.erase(order) == 0) {
       queue_.remove(order);
     }
     const double now = options_.clock();
@@ -441,6 +484,7 @@ class Batcher::State {
   RequestQueue queue_;
   std::vector<std::int64_t> running_;  // orders; those admitted first come first
   std::vector<std::int64_t> free_;     // sequences
+  std::set<std::int64_t> parked_;      // orders of those that wait for their readers
   std::int64_t next_order_ = 0;
 
   mutable std::mutex mutex_;  // of the rest
@@ -461,6 +505,8 @@ Result<std::unique_ptr<Batcher>> Batcher::create(std::shared_ptr<const Model> mo
     if (options.unread_events < 1) return invalid("unread_events is 0; it must be at least 1");
     BatcherOptions chosen = options;
     chosen.session.reuse_prefixes = true;
+    // A token for each sequence, and one of a prompt.
+    chosen.session.batch = std::max(chosen.session.batch, chosen.session.sequences + 1);
     if (chosen.session.context == 0) {
       SessionOptions few = chosen.session;
       few.sequences = std::min(few.sequences, kFullContexts);
@@ -478,7 +524,7 @@ Result<std::unique_ptr<BatchStream>> Batcher::submit(BatchRequest request) {
 }
 
 bool Batcher::step() {
-  return state_->step();
+  return state_->step_if_allowed();
 }
 
 BatcherStatistics Batcher::statistics() const {

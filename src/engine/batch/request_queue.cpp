@@ -1,7 +1,7 @@
 #include "engine/batch/request_queue.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 namespace shunt {
 
@@ -10,7 +10,20 @@ void RequestQueue::add(std::int64_t order, Entry entry) {
 }
 
 bool RequestQueue::remove(std::int64_t order) {
-  return waiting_.erase(order) > 0;
+  const auto found = waiting_.find(order);
+  if (found == waiting_.end()) return false;
+  const std::string scope = std::move(found->second.scope);
+  waiting_.erase(found);
+  forget(scope);
+  return true;
+}
+
+/// Scopes without requests start like new ones, so that their number has no limit.
+void RequestQueue::forget(const std::string& scope) {
+  constexpr std::size_t kRemembered = 1024;
+  if (served_.size() <= kRemembered) return;
+  const auto waits = [&](const auto& each) { return each.second.scope == scope; };
+  if (std::ranges::none_of(waiting_, waits)) served_.erase(scope);
 }
 
 std::int64_t RequestQueue::served(const std::string& scope) const {
@@ -22,8 +35,9 @@ std::optional<std::int64_t> RequestQueue::next() const {
   if (waiting_.empty()) return std::nullopt;
   if ((taken_ + 1) % kOldestEvery == 0) return waiting_.begin()->first;
   const auto before = [this](const auto& a, const auto& b) {
+    if (a.second.priority != b.second.priority) return a.second.priority > b.second.priority;
     const auto rank = [this](const auto& each) {
-      return std::tuple(-each.second.priority, served(each.second.scope), each.first);
+      return std::pair(served(each.second.scope), each.first);
     };
     return rank(a) < rank(b);
   };
@@ -37,10 +51,7 @@ void RequestQueue::take() {
   const std::string scope = found->second.scope;
   waiting_.erase(found);
   served_[scope] = ++taken_;
-  // Scopes without requests start like new ones, so that their number has no limit.
-  const auto waits = [&](const auto& each) { return each.second.scope == scope; };
-  constexpr std::size_t kRemembered = 1024;
-  if (served_.size() > kRemembered && std::ranges::none_of(waiting_, waits)) served_.erase(scope);
+  forget(scope);
 }
 
 }  // namespace shunt

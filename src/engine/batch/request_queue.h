@@ -31,6 +31,7 @@ class RequestQueue {
 
  private:
   std::int64_t served(const std::string& scope) const;
+  void forget(const std::string& scope);
 
   std::map<std::int64_t, Entry> waiting_;       // by order
   std::map<std::string, std::int64_t> served_;  // by scope, of those that wait: when last

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ceil_div.h"
 #include "device/device_set.h"
 #include "engine/load/cache_rows.h"
 #include "graph/storage_users.h"
@@ -45,8 +46,11 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
 }
 
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs) {
-  return {tokens, outputs, cache_rows_needed(options.context, options.sequences),
-          options.cache_type, std::min(options.sequences, tokens)};
+  const std::int64_t least = cache_rows_needed(options.context, options.sequences);
+  // A block that is found by its tokens may become any block of a sequence.
+  const std::int64_t rows =
+      options.reuse_prefixes ? ceil_div(least, kCacheBlock) * kCacheBlock : least;
+  return {tokens, outputs, rows, options.cache_type, std::min(options.sequences, tokens)};
 }
 
 int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {

@@ -1,6 +1,8 @@
 #include "engine/session/block_pool.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "base/ceil_div.h"
@@ -33,7 +35,29 @@ BlockPool::BlockPool(BlockPoolOptions options)
       sequences_(to_size(options_.sequences)),
       blocks_(to_size(options_.blocks)) {
   if (!options_.hash) options_.hash = fnv;
-  for (std::int64_t i = 0; i < options_.blocks; ++i) free_.insert(i);
+  free_.resize(to_size(options_.blocks));
+  std::iota(free_.begin(), free_.end(), 0);  // in order, it is a heap
+  pending_.reserve(free_.size());            // at most one for each block
+}
+
+void BlockPool::add_to_free(std::int64_t number) {
+  free_.push_back(number);
+  std::ranges::push_heap(free_, std::greater());
+}
+
+void BlockPool::add_to_unused(std::int64_t number) {
+  at(number).before = last_unused_;
+  at(number).after = -1;
+  (last_unused_ < 0 ? first_unused_ : at(last_unused_).after) = number;
+  last_unused_ = number;
+  ++unused_;
+}
+
+void BlockPool::remove_from_unused(std::int64_t number) {
+  const Block& block = at(number);
+  (block.before < 0 ? first_unused_ : at(block.before).after) = block.after;
+  (block.after < 0 ? last_unused_ : at(block.after).before) = block.before;
+  --unused_;
 }
 
 std::int64_t BlockPool::length(std::int64_t sequence) const {
@@ -84,13 +108,13 @@ void BlockPool::add_to_index(const Sequence& sequence, std::size_t index) {
     block.id = at(same).id;  // the blocks after it are found after either
     return;
   }
+  block.scope = parent == 0 ? sequence.scope : std::string();
   block.hash = hash_of(parent, tokens);
+  index_.emplace(block.hash, number);
+  block.indexed = true;
   block.parent = parent;
   block.id = next_id_++;
-  block.scope = parent == 0 ? sequence.scope : std::string();
   std::ranges::copy(tokens, block.tokens.begin());
-  block.indexed = true;
-  index_.emplace(block.hash, number);
 }
 
 void BlockPool::remove_from_index(std::int64_t number) {
@@ -136,11 +160,12 @@ void BlockPool::keep_rows(std::int64_t number, std::int64_t rows) {
 std::optional<std::int64_t> BlockPool::take() {
   std::int64_t number = -1;
   if (!free_.empty()) {
-    number = *free_.begin();
-    free_.erase(free_.begin());
-  } else if (!unused_.empty()) {
-    number = unused_.front();
-    unused_.pop_front();
+    std::ranges::pop_heap(free_, std::greater());
+    number = free_.back();
+    free_.pop_back();
+  } else if (first_unused_ >= 0) {
+    number = first_unused_;
+    remove_from_unused(number);
     remove_from_index(number);
   } else {
     return std::nullopt;
@@ -154,7 +179,7 @@ std::optional<std::int64_t> BlockPool::take() {
 
 void BlockPool::use(std::int64_t number) {
   Block& block = at(number);
-  if (block.users++ == 0) unused_.erase(block.place);
+  if (block.users++ == 0) remove_from_unused(number);
 }
 
 /// Of a block that one of its users has left, at this place among the blocks of all of them.
@@ -162,12 +187,9 @@ void BlockPool::release(std::int64_t number, std::size_t index) {
   Block& block = at(number);
   if (--block.users > 0) return recount(number, index);
   set_used(number, 0);
-  if (block.indexed && block.filled == kBlock) {
-    block.place = unused_.insert(unused_.end(), number);
-    return;
-  }
+  if (block.indexed && block.filled == kBlock) return add_to_unused(number);
   remove_from_index(number);
-  free_.insert(number);
+  add_to_free(number);
 }
 
 /// The sequence's last block, which has room, belongs to it alone afterwards, and is not found by
@@ -211,27 +233,55 @@ bool BlockPool::share_next(Sequence& sequence, std::span<const std::int32_t> tok
   return true;
 }
 
+/// Room for more tokens, so that adding them can't fail.
+void BlockPool::reserve(Sequence& sequence, std::size_t more) {
+  const auto grow = [](auto& vector, std::size_t size) {
+    if (vector.capacity() < size) vector.reserve(std::max(size, 2 * vector.capacity()));
+  };
+  const std::size_t all = sequence.tokens.size() + more;
+  grow(sequence.tokens, all);
+  grow(sequence.blocks, all / to_size(kBlock) + 1);
+}
+
 Status BlockPool::append(std::int64_t number, std::span<const std::int32_t> tokens, bool share) {
   Sequence& sequence = sequences_[number];
   const std::int64_t before = size_of(sequence.tokens);
   const std::int64_t cached = sequence.cached;
-  SHUNT_ASSIGN(const std::int64_t left, make_last_writable(sequence));
-  Status added = add(sequence, tokens, share);
-  if (added) {
-    if (left >= 0) release(left, to_size(before / kBlock));
-    return ok();
+  const std::int64_t room = (options_.context + 1) * options_.sequences;
+  reserve(sequence, std::min(tokens.size(), to_size(room)));
+  SHUNT_ASSIGN(std::int64_t left, make_last_writable(sequence));
+  Status added;
+  try {
+    added = add(sequence, tokens, share, left);
+  } catch (...) {  // there is no memory for the index
+    take_back(sequence, number, before, left, cached);
+    throw;
   }
-  truncate(number, before);
-  if (left < 0) return added;
+  if (!added) {
+    take_back(sequence, number, before, left, cached);
+    return added;
+  }
+  if (left >= 0) release(left, to_size(before / kBlock));
+  return ok();
+}
+
+/// Undoes append() of a sequence that had `length` tokens, whose last block was `left`.
+void BlockPool::take_back(Sequence& sequence, std::int64_t number, std::int64_t length,
+                          std::int64_t left, std::int64_t cached) {
+  truncate(number, length);
+  if (left < 0) return;
   const std::int64_t made = std::exchange(sequence.blocks.back(), left);
   release(made, sequence.blocks.size() - 1);
   std::erase_if(pending_, [&](const BlockCopy& copy) { return copy.to == made; });
   recount(left, sequence.blocks.size() - 1);
   sequence.cached = cached;
-  return added;
 }
 
-Status BlockPool::add(Sequence& sequence, std::span<const std::int32_t> tokens, bool share) {
+/// `left`: the sequence's former last block, if it still counts as one of its own; -1 once it is
+/// released, because its memory was needed. Copies from it are made before any step.
+Status BlockPool::add(Sequence& sequence, std::span<const std::int32_t> tokens, bool share,
+                      std::int64_t& left) {
+  const auto index_of_left = to_size(size_of(sequence.tokens) / kBlock);
   while (!tokens.empty()) {
     const std::int64_t rows = size_of(sequence.tokens) % kBlock;
     if (rows == 0) {
@@ -240,7 +290,11 @@ Status BlockPool::add(Sequence& sequence, std::span<const std::int32_t> tokens, 
         tokens = tokens.subspan(whole);
         continue;
       }
-      const auto made = take();
+      auto made = take();
+      if (!made && left >= 0 && at(left).users == 1) {
+        release(std::exchange(left, -1), index_of_left);
+        made = take();
+      }
       if (!made) return invalid("there is no block left");
       sequence.blocks.push_back(*made);
     }
@@ -260,6 +314,7 @@ std::int64_t BlockPool::append_known(std::int64_t number, std::span<const std::i
   Sequence& sequence = sequences_[number];
   const std::size_t all = tokens.size();
   if (size_of(sequence.tokens) % kBlock != 0) return 0;
+  reserve(sequence, tokens.size());
   const auto whole = to_size(kBlock);
   // A block that comes into use again takes room.
   while (taken_ <= options_.context - kBlock && tokens.size() > whole &&
@@ -290,13 +345,16 @@ void BlockPool::truncate(std::int64_t number, std::int64_t length) {
 
 void BlockPool::fork(std::int64_t from, std::int64_t to, std::int64_t length) {
   if (from == to) return truncate(to, length);
-  truncate(to, 0);
   const Sequence& source = sequences_[from];
   Sequence& made = sequences_[to];
+  std::string scope = source.scope;
+  if (const std::int64_t more = length - size_of(made.tokens); more > 0)
+    reserve(made, to_size(more));
+  truncate(to, 0);
   made.tokens.assign(source.tokens.begin(), source.tokens.begin() + length);
   made.blocks.assign(source.blocks.begin(), source.blocks.begin() + ceil_div(length, kBlock));
   made.cached = std::min(source.cached, length);
-  made.scope = source.scope;
+  made.scope = std::move(scope);
   for (const std::int64_t block : made.blocks) use(block);
 }
 
@@ -320,11 +378,12 @@ void BlockPool::mark_copied() {
 }
 
 void BlockPool::lose_content() {
-  for (const std::int64_t block : unused_) {
+  while (first_unused_ >= 0) {
+    const std::int64_t block = first_unused_;
+    remove_from_unused(block);
     remove_from_index(block);
-    free_.insert(block);
+    add_to_free(block);
   }
-  unused_.clear();
   pending_.clear();
   for (Block& block : blocks_) block.filled = 0;
   for (Sequence& sequence : sequences_) sequence.cached = 0;

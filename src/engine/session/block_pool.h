@@ -5,9 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -61,7 +59,7 @@ class BlockPool {
   /// Rows in use: those in shared blocks count once.
   std::int64_t taken() const { return taken_; }
   /// Blocks without a sequence whose content can be found.
-  std::int64_t kept() const { return static_cast<std::int64_t>(unused_.size()); }
+  std::int64_t kept() const { return unused_; }
 
   /// The number of sequences that have a block.
   std::int64_t users(std::int64_t block) const { return blocks_[block].users; }
@@ -103,7 +101,8 @@ class BlockPool {
     std::uint64_t id = 0;      ///< of all tokens up to its last one; 0: not whole
     std::string scope = {};    ///< of a first block
     std::array<std::int32_t, kBlock> tokens = {};
-    std::list<std::int64_t>::iterator place = {};  ///< in unused_
+    std::int64_t before = -1;  ///< in the list of unused blocks; -1: it is the first
+    std::int64_t after = -1;   ///< -1: it is the last
   };
   struct Sequence {
     std::vector<std::int32_t> tokens = {};
@@ -118,6 +117,9 @@ class BlockPool {
                     std::span<const std::int32_t> tokens) const;
   std::uint64_t hash_of(std::uint64_t parent, std::span<const std::int32_t> tokens) const;
   std::optional<std::int64_t> take();
+  void add_to_free(std::int64_t block);
+  void add_to_unused(std::int64_t block);
+  void remove_from_unused(std::int64_t block);
   void use(std::int64_t block);
   void release(std::int64_t block, std::size_t index);
   void recount(std::int64_t block, std::size_t index);
@@ -126,14 +128,21 @@ class BlockPool {
   void add_to_index(const Sequence& sequence, std::size_t block);
   void remove_from_index(std::int64_t block);
   Result<std::int64_t> make_last_writable(Sequence& sequence);
-  Status add(Sequence& sequence, std::span<const std::int32_t> tokens, bool share);
+  Status add(Sequence& sequence, std::span<const std::int32_t> tokens, bool share,
+             std::int64_t& left);
+  void take_back(Sequence& sequence, std::int64_t number, std::int64_t length, std::int64_t left,
+                 std::int64_t cached);
+  static void reserve(Sequence& sequence, std::size_t more);
   bool share_next(Sequence& sequence, std::span<const std::int32_t> tokens);
 
   BlockPoolOptions options_;
   PerSequence<Sequence> sequences_;
   IndexedVector<std::int64_t, Block> blocks_;
-  std::set<std::int64_t> free_;     // without content
-  std::list<std::int64_t> unused_;  // with content; the next to go first
+  // Giving blocks back needs no memory: lists are as long as they ever get from the start.
+  std::vector<std::int64_t> free_;  // without content: a heap, the lowest first
+  std::int64_t first_unused_ = -1;  // with content; the next to go first
+  std::int64_t last_unused_ = -1;
+  std::int64_t unused_ = 0;
   std::unordered_multimap<std::uint64_t, std::int64_t> index_;  // by hash
   std::vector<BlockCopy> pending_;
   std::uint64_t next_id_ = 1;

@@ -308,7 +308,7 @@ struct Session::State {
     for (std::int64_t i = first / kCacheBlock; i * kCacheBlock < first + wanted; ++i) {
       const std::int64_t block = blocks[to_size(i)];
       // It is in the cache already: the next step continues after it.
-      if (i * kCacheBlock > first && pool.filled(block) > 0) return i * kCacheBlock - first;
+      if (i * kCacheBlock >= first && pool.filled(block) > 0) return i * kCacheBlock - first;
       if (!pool.is_shared(block)) continue;
       const auto [writer, is_new] = written.try_emplace(block, number);
       if (writer->second != number) return std::max<std::int64_t>(0, i * kCacheBlock - first);
@@ -345,6 +345,7 @@ struct Session::State {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::int64_t sequence = request.pieces[i].sequence;
       const StepPart& part = parts[i];
+      if (part.tokens.empty()) continue;
       started[sequence] = underway.back().ends[i];
       each_shared_block(sequence, part.length, underway.back().ends[i],
                         [&](std::int64_t block) { writing[block] = i; });
@@ -450,7 +451,8 @@ Result<std::span<const float>> Session::append_each(std::span<const SequenceToke
     }
     request.visit = [&](std::size_t piece, std::int64_t, std::span<const float> logits) {
       last = logits;
-      if (logits.size() == wanted * each) return;  // of all of them
+      // Those of all pieces, which have no more steps then.
+      if (wanted == more.size() && logits.size() == wanted * each) return;
       std::vector<float>& all = state_->logits;
       all.resize(wanted * each);
       std::ranges::copy(logits, all.begin() + static_cast<std::ptrdiff_t>(places[piece] * each));
@@ -506,7 +508,7 @@ Status Session::fork(std::int64_t from, std::int64_t to, std::int64_t length) {
 Status Session::set_scope(std::int64_t sequence, std::string scope) {
   SHUNT_TRY(state_->check_sequence(sequence));
   state_->pool.truncate(sequence, 0);
-  state_->pool.set_scope(sequence, std::move(scope));
+  state_->pool.set_scope(sequence, std::move(scope));  // neither needs memory
   return ok();
 }
 

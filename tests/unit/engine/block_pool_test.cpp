@@ -197,6 +197,31 @@ TEST(BlockPool, EditedConversationKeepsItsFormerPrefix) {
   EXPECT_EQ(pool.cached(1), 192) << "the edited block was copied";
 }
 
+/// The block that was edited is given up, as there is no other one left.
+TEST(BlockPool, EditedConversationMayFillTheContext) {
+  BlockPool pool = pool_of(1, 2 * kBlock, true);
+  compute(pool, 0, tokens_of(64));
+  pool.truncate(0, 60);
+  ASSERT_TRUE(pool.append(0, tokens_of(68, 3), true));
+  EXPECT_EQ(pool.taken(), 2 * kBlock);
+  EXPECT_THAT(pool.pending(), ElementsAre(BlockCopy{0, 1, 60}));
+  EXPECT_THAT(blocks_of(pool, 0), ElementsAre(1, 0));
+  pool.mark_copied();
+  EXPECT_EQ(pool.cached(0), 60);
+}
+
+TEST(BlockPool, AppendThatDoesNotFitChangesNothing) {
+  BlockPool pool = pool_of(2, 3 * kBlock, true);
+  compute(pool, 0, tokens_of(100));
+  pool.fork(0, 1, 100);
+  const auto blocks = blocks_of(pool, 1);
+  ASSERT_FALSE(pool.append(1, tokens_of(200, 2), true));
+  EXPECT_EQ(blocks_of(pool, 1), blocks);
+  EXPECT_EQ(pool.cached(1), 100);
+  EXPECT_EQ(pool.taken(), 100);
+  EXPECT_TRUE(pool.pending().empty());
+}
+
 TEST(BlockPool, ScopesDoNotFindEachOther) {
   BlockPool pool = pool_of(4, 2000, true);
   pool.set_scope(0, "alice");

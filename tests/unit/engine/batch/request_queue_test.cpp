@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
+#include <limits>
 #include <set>
 
 namespace shunt::test::engine_request_queue_test {
@@ -30,6 +30,14 @@ TEST(RequestQueue, HigherPriorityGoesFirstThenOlderOnes) {
   queue.add(4, {.priority = -3});
   EXPECT_THAT(take(queue, 4), ElementsAre(2, 3, 1, 4));
   EXPECT_FALSE(queue.next());
+}
+
+TEST(RequestQueue, PrioritiesAtBothEndsOfTheirRange) {
+  RequestQueue queue;
+  queue.add(1, {.priority = std::numeric_limits<std::int64_t>::min()});
+  queue.add(2, {.priority = 0});
+  queue.add(3, {.priority = std::numeric_limits<std::int64_t>::max()});
+  EXPECT_THAT(take(queue, 3), ElementsAre(3, 2, 1));
 }
 
 TEST(RequestQueue, ScopesOfAPriorityTakeTurns) {
