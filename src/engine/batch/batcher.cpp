@@ -42,10 +42,11 @@ void on_threads(std::size_t count, std::size_t threads, const Work& work) {
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
   std::vector<std::jthread> others;
-  try {
+  // With fewer threads than there might be, the others do it.
+  (void)guarded([&]() -> Status {
     for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(run);
-  } catch (const std::exception&) {  // the others do it
-  }
+    return ok();
+  });
   run();
 }
 
