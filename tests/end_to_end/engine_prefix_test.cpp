@@ -165,6 +165,18 @@ TEST_F(EnginePrefix, CommonPrefixIsComputedOnce) {
   EXPECT_LE(session->computed() - before, 30 + 63);
 }
 
+/// A sequence has its first block to itself, and shares those after it.
+TEST_F(EnginePrefix, StepsEndWhereTheCacheHasTheNextBlock) {
+  const auto session = open(2, true);
+  const Tokens prompt = some_tokens(200, 1);
+  append(*session, 0, prompt, prompt);
+  const Tokens start(prompt.begin(), prompt.begin() + 40);
+  append(*session, 1, start, start);
+  EXPECT_EQ(session->computed(), 200 + 40);
+  append(*session, 1, Tokens(prompt.begin() + 40, prompt.end()), prompt);
+  EXPECT_EQ(session->computed(), 200 + 40 + 24 + 8);
+}
+
 /// The first step has the logits that are wanted. Others follow, whose plans use the same memory.
 TEST_F(EnginePrefix, LogitsOutliveStepsOfPiecesWithoutLogits) {
   SessionOptions options = session_options(2, false);
