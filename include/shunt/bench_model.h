@@ -38,7 +38,7 @@ struct ModelBenchRequest {
   std::vector<std::int64_t> sequences = {1};  ///< computed at once
   int runs = 5;                               ///< timed runs, after one warm-up
   /// Gets the reason if there is no limit to compare with; may be empty.
-  std::function<void(std::string_view line)> say = {};
+  std::function<void(std::string_view line)> log = {};
 };
 
 /// The options of a session that has room for all tests. A context of 0 becomes as large as the

@@ -28,7 +28,7 @@ struct OpsBenchRequest {
   std::int64_t width = 2048;               ///< rows and columns of the smaller weights
   double seconds = 0.2;                    ///< time that each case is measured, about
   /// Gets a line for each case that is left out, as soon as that is known; may be empty.
-  std::function<void(std::string_view line)> say = {};
+  std::function<void(std::string_view line)> log = {};
 };
 
 /// Ops that can be measured, sorted by name.

@@ -446,7 +446,7 @@ class Device {
   /// access.
   virtual bool can_copy_from(const BufferType&) const { return false; }
   /// Whether streaming the node's weights to this device pays.
-  virtual bool wants(const Graph&, NodeId) const { return false; }
+  virtual bool offload_op(const Graph&, NodeId) const { return false; }
   /// The memory that it computes in.
   virtual BufferType& memory() = 0;
   /// The forms in which it uses a weight of a graph faster, or in less memory, than plain in

@@ -71,7 +71,11 @@ struct SessionOptions {
   /// F32, F16, BF16, Q8_0 or Q4_0. Where the heads of keys or values are not whole blocks of the
   /// type, the cache is decoded to F32 for each step, which takes time, and memory for one layer.
   DType cache_type = DType::kF16;
-  std::int64_t batch = 512;           ///< tokens of a prompt that are computed at once
+  std::int64_t batch = 512;  ///< tokens of a prompt that are computed at once
+  /// Whether tokens that begin as those of another sequence use its cache, also after that sequence
+  /// was truncated, as long as there is room. Blocks of 64 tokens are found by their tokens and all
+  /// tokens before. Logits may differ in the last digits from those without, as with other batches.
+  bool reuse_prefixes = false;
   std::shared_ptr<Trace> trace = {};  ///< gets every action of the session; may be null
   /// The most threads of the host that compute its steps (Plan::set_threads()); 0: all.
   int threads = 0;
@@ -92,7 +96,7 @@ struct DeviceErrorPolicy {
   /// did not report. Called by the thread that found the failure, possibly
   /// by several at once, as long as the model or a session lives. It must not use the model or a
   /// session. May be empty.
-  std::function<void(std::string_view line)> say = {};
+  std::function<void(std::string_view line)> log = {};
 };
 
 /// The memory of the CPU's weights.
@@ -206,6 +210,7 @@ struct SessionMemory {
 struct SequenceTokens {
   std::int64_t sequence = 0;
   std::span<const std::int32_t> tokens = {};
+  bool logits = true;  ///< whether the logits of the last token are wanted
 };
 
 /// Sequences of tokens with their cache, which are computed together: a weight that is read is used
@@ -232,7 +237,8 @@ class Session {
   Result<std::span<const float>> append(std::span<const std::int32_t> tokens,
                                         const std::atomic<bool>* cancel = nullptr);
   /// The same for several sequences at once, none of them twice: the logits of each one's last
-  /// token, in the order they are named. After an error none of them has new tokens.
+  /// token, in the order they are named, without those that are not wanted. After an error none of
+  /// them has new tokens.
   Result<std::span<const float>> append_each(std::span<const SequenceTokens> more,
                                              const std::atomic<bool>* cancel = nullptr);
   /// As the first one, with the logits of every token, handed over batch by batch: `visit(first,
@@ -245,6 +251,19 @@ class Session {
   /// Forgets all tokens of a sequence from `length` on. Invalid if it has not as many, or is not
   /// there.
   Status truncate(std::int64_t length, std::int64_t sequence = 0);
+  /// Makes sequence `to` the first `length` tokens of `from`; -1: all. Both go on independently.
+  /// They share the cache rows of these tokens; the first one to write into a shared block of rows
+  /// gets a copy of it. What `to` had before is forgotten. It has the scope of `from`. Invalid if
+  /// `from` has not as many tokens, or one of them is not there.
+  Status fork(std::int64_t from, std::int64_t to, std::int64_t length = -1);
+  /// With reuse_prefixes: appends the first of these tokens that the cache has, in whole blocks of
+  /// 64, and never the last one. Returns their number. 0 if the sequence's length is no multiple of
+  /// 64. Invalid as append().
+  Result<std::int64_t> append_cached(std::int64_t sequence, std::span<const std::int32_t> tokens);
+  /// With reuse_prefixes: the cache of a sequence is used only by sequences of the same scope, such
+  /// as the name of a user. Empty at first. Forgets the sequence's tokens. Invalid if it is not
+  /// there.
+  Status set_scope(std::int64_t sequence, std::string scope);
 
   /// The model it was created with.
   const Model& model() const;
@@ -252,6 +271,11 @@ class Session {
   std::int64_t sequences() const;
   std::int64_t length(std::int64_t sequence = 0) const;  ///< tokens so far; 0 if it is not there
   std::int64_t context() const;                          ///< tokens there is room for
+  /// Tokens in the context: those of all sequences, and those that several share once.
+  std::int64_t taken() const;
+  /// Tokens that its steps have computed so far: less than were appended where sequences share
+  /// their cache, and more where tokens were computed again.
+  std::int64_t computed() const;
   /// Bytes that it has allocated.
   SessionMemory memory() const;
   /// Its memory, without weights, by device and purpose.

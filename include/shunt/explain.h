@@ -181,7 +181,7 @@ struct FallbackPolicy {
   FallbackMode mode = FallbackMode::kWarn;
   std::optional<double> max_cpu_share = {};             ///< of FallbackReport::cpu_share
   std::optional<std::uint64_t> max_copy_bytes = {};     ///< of FallbackReport::bytes_copied
-  std::function<void(std::string_view line)> say = {};  ///< gets the line; may be empty
+  std::function<void(std::string_view line)> log = {};  ///< gets the line; may be empty
 
   /// Operations that fall back are neither reported nor denied.
   bool accepts_all() const {

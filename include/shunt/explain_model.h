@@ -32,7 +32,7 @@ struct PlaceStepOptions {
   /// Measured costs are kept in this folder (see model_costs.h); empty: no folder.
   std::string cache_folder = {};
   /// Gets a line for costs that could not be measured, read or kept; may be empty.
-  std::function<void(std::string_view line)> say = {};
+  std::function<void(std::string_view line)> log = {};
 };
 
 /// A step of a model, placed as Model::load() and a session would place it.

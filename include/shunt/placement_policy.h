@@ -28,14 +28,14 @@ struct PlacementPolicy {
   std::shared_ptr<const CostModel> costs = {};
   bool rules_only = false;  ///< only rules place nodes, not costs
   /// Minimum number of result rows for which weights in host memory are streamed to a device
-  /// whose wants() accepts the op; 0: never.
+  /// whose offload_op() accepts the op; 0: never.
   std::int64_t stream_rows = PlaceOptions{}.stream_rows;
   /// Whether a weight whose type a device lacks may come to it in another type. Its error is
-  /// reported to fallback.say, and is among the model's notes.
+  /// reported to fallback.log, and is among the model's notes.
   Transcode transcode = Transcode::kPrecise;
   /// Asked about the steps of a session as they will run, with the memory of each device, before
-  /// anything is allocated. While a model is loaded, its `say` is also called for each refusal of
-  /// memory; sessions, which are asked about with their own options, use on_device_error.say.
+  /// anything is allocated. While a model is loaded, its `log` is also called for each refusal of
+  /// memory; sessions, which are asked about with their own options, use on_device_error.log.
   FallbackPolicy fallback = {};
 };
 

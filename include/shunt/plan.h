@@ -157,7 +157,7 @@ struct PlaceOptions {
   /// first. A part whose device is not among the devices is placed like any other leaf.
   std::span<const PartHome> parts = {};
   /// Minimum number of result rows for which weights in host memory are streamed to a device whose
-  /// wants() accepts the op; 0: never.
+  /// offload_op() accepts the op; 0: never.
   std::int64_t stream_rows = 32;
   /// For weights without memory. A caller that allows more than kNone must apply
   /// Placement::conversions.

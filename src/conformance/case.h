@@ -18,6 +18,7 @@ enum class Fill : std::uint8_t {
   kIndex,        ///< integers uniform in [low, high), may repeat
   kPermutation,  ///< distinct integers from [low, high)
   kCausalMask,   ///< 0 or minus infinity; every row has at least one 0
+  kValues,       ///< those given
 };
 
 /// One source of a test case: a contiguous tensor of `dtype` and `sizes`, then a strided view of
@@ -31,7 +32,8 @@ struct CaseSource {
   double high = 1;
   std::array<int, kMaxDims> permute = {0, 1, 2, 3};
   Sizes slice = {0, 0, 0, 0};
-  bool given = true;  ///< false: an optional source that is left out
+  bool given = true;                ///< false: an optional source that is left out
+  std::vector<double> values = {};  ///< of kValues: as many as `sizes` has elements
 };
 
 /// One test case of an op.

@@ -66,6 +66,9 @@ RefTensor fill_values(const CaseSource& source, std::uint64_t seed) {
       for (std::size_t i = 0; i < values.data.size(); ++i) values.data[i] = all.at(i);
       break;
     }
+    case Fill::kValues:
+      for (std::size_t i = 0; i < values.data.size(); ++i) values.data[i] = source.values.at(i);
+      break;
     case Fill::kCausalMask: {
       // Row t sees the last (sizes[0] - sizes[1] + t + 1) columns' worth of the past, and always
       // the first.

@@ -43,6 +43,12 @@ CaseSource filled(CaseSource source, Fill fill, double low, double high) {
   return source;
 }
 
+CaseSource with_values(CaseSource source, std::vector<double> values) {
+  source.fill = Fill::kValues;
+  source.values = std::move(values);
+  return source;
+}
+
 Sizes sizes_of(const CaseSource& source) {
   Sizes sizes = {};
   for (std::size_t i = 0; i < kMaxDims; ++i) {

@@ -27,6 +27,9 @@ CaseSource not_given();
 /// The same source, filled in another way.
 CaseSource filled(CaseSource source, Fill fill, double low, double high);
 
+/// The same source with these values, before permuting and slicing.
+CaseSource with_values(CaseSource source, std::vector<double> values);
+
 /// A source's sizes as the op sees them.
 Sizes sizes_of(const CaseSource& source);
 /// A source's tensor as the op sees it, and its offset in the contiguous tensor it is a view of.

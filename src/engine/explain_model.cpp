@@ -63,7 +63,7 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
                        calibrated_costs(*model, request.steps, registry, options.cache_folder));
           model->placement.costs = std::move(costs.costs);
           for (const std::string& note : costs.notes) {
-            if (options.say) options.say(note);
+            if (options.log) options.log(note);
           }
         }
         request.limits = device_limits(model->devices, load.memory_margin);

@@ -179,7 +179,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         ModelState state(file);
         state.devices = all;
         state.placement = with_costs(options.placement);
-        state.placement.fallback.say = options.on_device_error.say;  // for lines after loading
+        state.placement.fallback.log = options.on_device_error.log;  // for lines after loading
         state.weight_mode = options.weights;
         SHUNT_ASSIGN(state.info.architecture, file.get_string("general.architecture"));
         SHUNT_ASSIGN(state.info.name, file.get_string_or("general.name", ""));

@@ -41,7 +41,7 @@ struct ModelState {
   std::shared_ptr<const ModelDefinition> definition;
   ModelInfo info;
   DeviceSet devices;
-  /// Costs are never null. After loading, fallback.say is on_device_error.say.
+  /// Costs are never null. After loading, fallback.log is on_device_error.log.
   PlacementPolicy placement = with_costs({});
   /// By part of split weights and caches: the device that it is meant for. None: nothing is split.
   std::vector<const Device*> part_devices;

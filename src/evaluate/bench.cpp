@@ -145,9 +145,10 @@ bool is_as_loaded(const Session& session) {
 /// Seconds that a step is predicted to take, with the cache as full as it is then. The placement is
 /// that of a session's plan: with weights and caches at their homes.
 Result<std::optional<double>> predict_step(const ModelState& model, const TestStep& test,
-                                           DType cache_type) {
+                                           DType cache_type, std::int64_t sequences) {
   const StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
-                           std::max(test.cache_rows, test.tokens), cache_type};
+                           std::max(test.cache_rows, test.tokens), cache_type,
+                           std::min(sequences, test.tokens)};
   SHUNT_ASSIGN(const auto step, model.build(shape, model.weights.transcoded()));
   PromisedMemory promised;
   const auto memory =
@@ -177,8 +178,10 @@ Result<std::optional<double>> predict_test(const Session& session, const Session
   for (const TestStep& step : steps) alike[{step.tokens, step.outputs}].push_back(step);
   double all = 0;
   for (const auto& [key, same] : alike) {
-    SHUNT_ASSIGN(const auto first, predict_step(*state, same.front(), chosen.cache_type));
-    SHUNT_ASSIGN(const auto last, predict_step(*state, same.back(), chosen.cache_type));
+    SHUNT_ASSIGN(const auto first,
+                 predict_step(*state, same.front(), chosen.cache_type, test.sequences));
+    SHUNT_ASSIGN(const auto last,
+                 predict_step(*state, same.back(), chosen.cache_type, test.sequences));
     if (!first || !last) return std::optional<double>();
     all += (*first + *last) / 2 * static_cast<double>(same.size());
   }

@@ -66,8 +66,8 @@ Status compute_first_token(Session& session) {
   return session.truncate(0);
 }
 
-void say(const ModelBenchRequest& request, const std::string& line) {
-  if (request.say) request.say(line);
+void log_line(const ModelBenchRequest& request, const std::string& line) {
+  if (request.log) request.log(line);
 }
 
 /// The meter of the device that has all weights; null, with a note, if there is none.
@@ -75,13 +75,13 @@ Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, const ModelBen
                                               ModelBenchReport& report) {
   Device* device = only_device(model);
   if (device == nullptr) {
-    say(request, "weights are on several devices: there is no limit to compare with");
+    log_line(request, "weights are on several devices: there is no limit to compare with");
     return std::unique_ptr<PeakMeter>();
   }
   report.device = device->name();
   auto meter = device->open_peak_meter(0);
   if (meter || meter.error().code() != ErrorCode::kUnsupported) return meter;
-  say(request, meter.error().message());
+  log_line(request, meter.error().message());
   return std::unique_ptr<PeakMeter>();
 }
 
@@ -90,7 +90,7 @@ Result<std::optional<DevicePeaks>> peaks_of(PeakMeter& meter, const ModelBenchRe
   auto peaks = measure_peaks(meter, kPeakSeconds);
   if (peaks) return std::optional(std::move(*peaks));
   if (peaks.error().code() != ErrorCode::kOutOfMemory) return peaks.error();
-  say(request, fmt::format("{}: there is no limit to compare with", peaks.error().message()));
+  log_line(request, fmt::format("{}: there is no limit to compare with", peaks.error().message()));
   return std::optional<DevicePeaks>();
 }
 

@@ -126,15 +126,15 @@ Bound bound_of_op(const OpTime& measured, const DevicePeaks& peaks) {
   return bound_of(work, peaks);
 }
 
-void say(const OpsBenchRequest& request, const std::string& line) {
-  if (request.say) request.say(line);
+void log_line(const OpsBenchRequest& request, const std::string& line) {
+  if (request.log) request.log(line);
 }
 
 /// None, with a note, if the device can't measure them.
 Result<std::optional<DevicePeaks>> peaks_of(Device& device, const OpsBenchRequest& request) {
   auto meter = device.open_peak_meter(0);
   if (!meter && meter.error().code() == ErrorCode::kUnsupported) {
-    say(request, meter.error().message());
+    log_line(request, meter.error().message());
     return std::optional<DevicePeaks>();
   }
   if (!meter) return meter.error();
@@ -209,8 +209,8 @@ Result<OpsBenchReport> bench_ops(std::span<Device* const> devices, const OpsBenc
       auto measured = measure(devices, each, request.seconds, buffers);
       if (!measured) {
         if (measured.error().code() != ErrorCode::kUnsupported) return measured.error();
-        say(request, fmt::format("{} of {} is left out: {}", each.op, to_string(each.dtype),
-                                 measured.error().message()));
+        log_line(request, fmt::format("{} of {} is left out: {}", each.op, to_string(each.dtype),
+                                      measured.error().message()));
         continue;
       }
       if (report.peaks) measured->bound = bound_of_op(*measured, *report.peaks);

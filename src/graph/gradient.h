@@ -24,14 +24,14 @@ class Backward {
   /// A source by its number in the op's order; absent() if an optional one is not given.
   virtual Value source(std::size_t i) const = 0;
   /// Whether the loss is to be differentiated by the values that source i is made of.
-  virtual bool wants(std::size_t i) const = 0;
+  virtual bool needs_gradient(std::size_t i) const = 0;
 
   /// The gradient by source i: F32, of its shape, with any strides. An error is passed on.
   /// Gradients that are given for the same source are added up. A source that needs a gradient and
   /// gets none makes the rule fail: "no gradient by SOURCE".
-  virtual Status give(std::size_t i, Operand dx) = 0;
+  virtual Status add_gradient(std::size_t i, Operand dx) = 0;
   /// That the gradient by source i is zero.
-  virtual Status give_zero(std::size_t i) = 0;
+  virtual Status add_zero_gradient(std::size_t i) = 0;
 
   /// The tensor of a value. (A copy: see GraphBuilder::graph().)
   Tensor tensor(Value value) const { return g.tensor(value); }

@@ -13,12 +13,24 @@
 
 namespace shunt {
 
+/// Rows of a block of the KV cache: sequences get rows in blocks.
+inline constexpr std::int64_t kCacheBlock = 64;
+
+/// Entries of the block tables of a step of `sequences`, at most, for a cache of `rows` rows.
+/// Sequences may share blocks, so that their tables have more entries than there are blocks.
+constexpr std::int64_t most_table_entries(std::int64_t rows, std::int64_t sequences) {
+  constexpr std::int64_t kMore = std::int64_t{1} << 16;
+  const std::int64_t blocks = (rows + kCacheBlock - 1) / kCacheBlock;
+  return sequences <= 1 + kMore / blocks ? blocks * sequences : blocks + kMore;
+}
+
 /// The limits of a step; memory is planned for them.
 struct StepShape {
   std::int64_t tokens = 1;   ///< computed at once
   std::int64_t outputs = 1;  ///< whose logits are computed
   std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
+  std::int64_t sequences = 1;  ///< that the tokens are of
   bool operator==(const StepShape&) const = default;
 };
 
@@ -46,14 +58,19 @@ struct StepGraph {
   Graph graph;
   Dim token_count;  ///< dynamic dimensions: how many of each there are in a run
   Dim output_count;
-  Dim row_count;      ///< rows of the cache that are looked at
+  Dim row_count;  ///< rows of the cache, from the first on, among which are those that are read
+  Dim sequence_count;
+  Dim block_count;    ///< entries of the block table
   Value tokens;       ///< I32 [token_count]: ids
   Value positions;    ///< I32 [token_count]
   Value cache_rows;   ///< I64 [token_count]: the cache row each token is kept in
   Value row_numbers;  ///< I32 [row_count]: 0, 1, 2 and so on; none if no cache is decoded
-  Value mask;  ///< F16 [row_count, token_count]: 0 where a token may look, else minus infinity
-  Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are computed
-  Value logits;      ///< F32 [vocabulary, output_count]
+  /// I32 [3, sequence_count]: the end of a sequence's tokens, its keys, its first entry in the
+  /// block table. See paged_attention().
+  Value sequences;
+  Value block_table;  ///< I32 [block_count]
+  Value output_ids;   ///< I32 [output_count]: numbers of the tokens whose logits are computed
+  Value logits;       ///< F32 [vocabulary, output_count]
   std::vector<WeightLeaf> weights;
   std::vector<NodeId> caches;
   std::vector<PartLeaf> parts;  ///< of those; none if the model is not split

@@ -35,6 +35,9 @@ class StepBuilder {
     SHUNT_ASSIGN(result_.token_count, g_.dynamic_dim("tokens", step_.tokens));
     SHUNT_ASSIGN(result_.output_count, g_.dynamic_dim("outputs", step_.outputs));
     SHUNT_ASSIGN(result_.row_count, g_.dynamic_dim("cache rows", step_.context));
+    SHUNT_ASSIGN(result_.sequence_count, g_.dynamic_dim("sequences", step_.sequences));
+    SHUNT_ASSIGN(result_.block_count,
+                 g_.dynamic_dim("blocks", most_table_entries(step_.context, step_.sequences)));
     const auto input = [&](Value& value, const char* name, DType type,
                            const Shape& shape) -> Status {
       SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));
@@ -45,7 +48,8 @@ class StepBuilder {
     SHUNT_TRY(input(result_.tokens, "tokens", DType::kI32, {tokens}));
     SHUNT_TRY(input(result_.positions, "positions", DType::kI32, {tokens}));
     SHUNT_TRY(input(result_.cache_rows, "cache rows", DType::kI64, {tokens}));
-    SHUNT_TRY(input(result_.mask, "mask", DType::kF16, {result_.row_count, tokens}));
+    SHUNT_TRY(input(result_.sequences, "sequences", DType::kI32, {3, result_.sequence_count}));
+    SHUNT_TRY(input(result_.block_table, "block table", DType::kI32, {result_.block_count}));
     if (!whole_blocks(n_.key_size) || !whole_blocks(n_.value_size)) {
       SHUNT_TRY(input(result_.row_numbers, "row numbers", DType::kI32, {result_.row_count}));
     }
@@ -83,7 +87,8 @@ class StepBuilder {
                                           n_.value_size, n_.kv_heads);
     const float scale = 1 / std::sqrt(static_cast<float>(n_.key_size));
     const Result<Value> mixed =
-        attention(g_, heads.queries, keys, values, result_.mask, {.scale = scale});
+        paged_attention(g_, heads.queries, keys, values, result_.sequences, result_.block_table,
+                        {.scale = scale, .block = kCacheBlock});
     return layers_.mix(layers_.named(mixed, layer, "attention"), tokens, layer);
   }
 

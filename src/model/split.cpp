@@ -129,7 +129,7 @@ class SplitDefinition final : public ModelDefinition {
     const std::vector<NodeId> caches = std::exchange(step.caches, {});
     const Graph whole = std::exchange(step.graph, std::move(made.graph));
     for (Value* value : {&step.tokens, &step.positions, &step.cache_rows, &step.row_numbers,
-                         &step.mask, &step.output_ids, &step.logits}) {
+                         &step.sequences, &step.block_table, &step.output_ids, &step.logits}) {
       if (value->id != kNoNode) value->id = made.nodes[value->id];
     }
     for (const WeightLeaf& weight : weights) {

@@ -68,11 +68,12 @@ InParts rope_by_heads(const CutNode& n) {
   return reads(n, {*n.cuts[0]}, *n.cuts[0]);
 }
 
-InParts attention_by_heads(const CutNode& n) {
-  enum : std::size_t { kQ, kK, kV, kMask, kSinks };
+/// Of sources q, k, v, and a mask and sinks with these numbers.
+InParts by_heads(const CutNode& n, float max_bias, std::size_t mask, std::size_t sinks) {
+  enum : std::size_t { kQ, kK };
   const TensorSplit* q = n.cuts[kQ];
   // Slopes follow from the number of a head among all heads.
-  if (q == nullptr || q->dim != 1 || n.node.params.get<AttentionParams>().max_bias != 0) return {};
+  if (q == nullptr || q->dim != 1 || max_bias != 0) return {};
   const std::int64_t heads = n.source(kQ).size(1);
   const std::int64_t kv_heads = n.source(kK).size(1);
   if (kv_heads == 0) return {};
@@ -83,10 +84,18 @@ InParts attention_by_heads(const CutNode& n) {
     kv.sizes.push_back(size / group);
   }
   NodeInParts parts = reads(n, {*q, kv, kv}, *q);
-  if (n.has(kMask) && n.source(kMask).size(2) == heads)
-    parts.sources[kMask] = TensorSplit{2, q->sizes};
-  if (n.has(kSinks)) parts.sources[kSinks] = TensorSplit{0, q->sizes};
+  if (n.has(mask) && n.source(mask).size(2) == heads)
+    parts.sources[mask] = TensorSplit{2, q->sizes};
+  if (n.has(sinks)) parts.sources[sinks] = TensorSplit{0, q->sizes};
   return parts;
+}
+
+InParts attention_by_heads(const CutNode& n) {
+  return by_heads(n, n.node.params.get<AttentionParams>().max_bias, 3, 4);
+}
+
+InParts paged_attention_by_heads(const CutNode& n) {
+  return by_heads(n, n.node.params.get<PagedAttentionParams>().max_bias, 5, 6);
 }
 
 InParts table_columns(const CutNode& n) {
@@ -196,6 +205,7 @@ constexpr std::array kCutRules = {
     RuleOfOp{matmul_op, product},
     RuleOfOp{matmul_id_op, product},
     RuleOfOp{attention_op, attention_by_heads},
+    RuleOfOp{paged_attention_op, paged_attention_by_heads},
     RuleOfOp{rope_op, rope_by_heads},
     RuleOfOp{get_rows_op, table_columns},
     RuleOfOp{set_rows_op, written_columns},

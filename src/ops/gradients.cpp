@@ -56,12 +56,15 @@ class Walk {
     }
     for (NodeId id = 0; id <= loss.id; ++id) {
       if (is_constant(id)) continue;
-      for (const NodeId source : node(id).sources) wanted_[id] = wanted_[id] || wants(source);
+      for (const NodeId source : node(id).sources)
+        wanted_[id] = wanted_[id] || needs_gradient(source);
     }
   }
 
   /// Whether a value depends on a parameter in a way that can be differentiated.
-  bool wants(NodeId id) const { return id != kNoNode && id < wanted_.size() && wanted_[id]; }
+  bool needs_gradient(NodeId id) const {
+    return id != kNoNode && id < wanted_.size() && wanted_[id];
+  }
   std::optional<Value> gradient(NodeId id) const {
     return id < gradients_.size() ? gradients_[id] : std::nullopt;
   }
@@ -74,7 +77,8 @@ class Walk {
  private:
   const Node& node(NodeId id) const { return g_.graph().node(id); }
   bool differentiates(NodeId id) const {
-    return std::ranges::any_of(node(id).sources, [&](NodeId source) { return wants(source); });
+    return std::ranges::any_of(node(id).sources,
+                               [&](NodeId source) { return needs_gradient(source); });
   }
   /// Whole numbers don't change with the values that they are computed from, nor do empty tensors.
   bool is_constant(NodeId id) const {
@@ -92,21 +96,23 @@ class Step final : public Backward {
  public:
   Step(Walk& walk, NodeId id, Value dy)
       : Backward(walk.graph()), walk_(walk), node_(g.graph().node(id)), y_{id}, dy_(dy) {
-    for (const NodeId source : node_.sources) given_.push_back(!walk.wants(source));
+    for (const NodeId source : node_.sources) given_.push_back(!walk.needs_gradient(source));
   }
 
   Value dy() const override { return dy_; }
   Value y() const override { return y_; }
   Value source(std::size_t i) const override { return {node_.sources[i]}; }
-  bool wants(std::size_t i) const override { return walk_.wants(node_.sources[i]); }
+  bool needs_gradient(std::size_t i) const override {
+    return walk_.needs_gradient(node_.sources[i]);
+  }
 
-  Status give(std::size_t i, Operand dx) override {
+  Status add_gradient(std::size_t i, Operand dx) override {
     if (!dx) return Error(dx.error());
-    if (!wants(i)) return ok();
+    if (!needs_gradient(i)) return ok();
     given_[i] = true;
     return walk_.add_to(node_.sources[i], dx);
   }
-  Status give_zero(std::size_t i) override {
+  Status add_zero_gradient(std::size_t i) override {
     given_[i] = true;
     return ok();
   }

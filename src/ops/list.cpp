@@ -18,6 +18,7 @@ constexpr std::array kOps = {
     swiglu_op,
     swiglu_oai_op,
     attention_op,
+    paged_attention_op,
     rope_op,
     softmax_op,
     col2im_1d_op,

@@ -1,8 +1,11 @@
 // Recurrences in a graph whose tokens and sequences are dynamic dimensions, on the CPU. The result
 // of a step's actual sizes does not depend on their maximum. States are kept by number, and numbers
-// that no state has fail the run.
+// that no state has fail the run. The results of a sequence do not depend on others in the call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
 
 #include "shunt/ops.h"
 #include "shunt/registry.h"
@@ -12,6 +15,7 @@
 namespace shunt::test::recurrence_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kStates = 4;
@@ -142,6 +146,244 @@ TEST_F(RecurrenceOnTheCpu, FailsForAStateIdOutOfRange) {
     EXPECT_EQ(run->leaf(kept.cache)->data, values_for(kept, {})[kept.cache].data);
   }
 }
+
+using Operands = std::vector<Result<Value>>;
+
+/// An op as its sources: those over tokens have T tokens, and states come last.
+struct OpOverTokens {
+  std::string name;
+  std::vector<Sizes> fixed_or_token;  ///< sizes of a source of one token, or of any number
+  std::vector<bool> over_tokens;
+  std::size_t token_dim = 2;
+  std::function<Result<Recurrence>(GraphBuilder&, const Operands&, Operand ids, Operand ends)>
+      build;
+  std::string variant = "";
+};
+
+/// For gtest.
+void PrintTo(const OpOverTokens& op, std::ostream* to) {
+  *to << op.name << op.variant;
+}
+
+std::vector<OpOverTokens> ops_over_tokens() {
+  const Sizes keys = {24, 3, 1, 1};
+  const Sizes values = {20, 3, 1, 1};
+  const Sizes one = {1, 3, 1, 1};
+  const Sizes by_value = {20, 24, 3, kStates};
+  const Sizes by_key = {24, 20, 3, kStates};
+  return {
+      {"ssm_conv",
+       {{300, 1, 1, 1}, {4, 300, 1, 1}, {300, 3, kStates, 1}},
+       {true, false, false},
+       1,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return ssm_conv(g, v[0], v[1], v[2], ids, ends);
+       }},
+      {"ssm_conv",
+       {{300, 1, 1, 1}, {1, 300, 1, 1}, {300, 0, kStates, 1}},
+       {true, false, false},
+       1,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return ssm_conv(g, v[0], v[1], v[2], ids, ends);
+       },
+       "_of_one_tap"},
+      {"ssm_scan",
+       {{1, 40, 1, 1},
+        {40, 1, 1, 1},
+        {20, 40, 1, 1},
+        {20, 2, 1, 1},
+        {20, 2, 1, 1},
+        {20, 1, 40, kStates}},
+       {true, true, false, true, true, false},
+       2,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return ssm_scan(g, v[0], v[1], v[2], v[3], v[4], v[5], ids, ends);
+       }},
+      {"rwkv_wkv6",
+       {keys, keys, keys, values, {24, 3, 1, 1}, by_value},
+       {true, true, true, true, false, false},
+       2,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return rwkv_wkv6(g, v[0], v[1], v[2], v[3], v[4], v[5], ids, ends);
+       }},
+      {"rwkv_wkv7",
+       {keys, keys, keys, values, keys, keys, by_key},
+       {true, true, true, true, true, true, false},
+       2,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return rwkv_wkv7(g, v[0], v[1], v[2], v[3], v[4], v[5], v[6], ids, ends);
+       }},
+      {"gated_linear_attn",
+       {keys, keys, values, keys, by_value},
+       {true, true, true, true, false},
+       2,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return gated_linear_attn(g, v[0], v[1], v[2], v[3], v[4], ids, {.scale = 0.2F}, ends);
+       }},
+      {"gated_delta_net",
+       {keys, keys, values, one, one, by_key},
+       {true, true, true, true, true, false},
+       2,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return gated_delta_net(g, v[0], v[1], v[2], v[3], v[4], v[5], ids, {.scale = 0.2F}, ends);
+       }},
+  };
+}
+
+struct Both {
+  std::vector<double> outputs;
+  std::vector<double> states;
+};
+
+class RecurrenceWithEnds : public testing::TestWithParam<OpOverTokens> {
+ protected:
+  void SetUp() override {
+    Options options;
+    options.threads = 3;
+    registry_ = std::move(*Registry::create(options));
+    devices_ = *registry_->select({});
+    if (devices_.empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+  }
+
+  /// The dimension of T in source i.
+  static std::size_t token_dim(std::size_t i) {
+    const bool steps = GetParam().name == "ssm_scan" && i == 1;  // [H, T, S]
+    return steps ? 1 : GetParam().token_dim;
+  }
+
+  /// All sources with kTokens tokens.
+  static std::vector<RefTensor> sources() {
+    std::vector<RefTensor> made;
+    for (std::size_t i = 0; i < GetParam().fixed_or_token.size(); ++i) {
+      Sizes sizes = GetParam().fixed_or_token[i];
+      if (GetParam().over_tokens[i]) sizes[token_dim(i)] = kTokens;
+      made.push_back(
+          make_values({.sizes = sizes, .fill = Fill::kUniform, .low = -0.3, .high = 0.3}, i + 1));
+    }
+    return made;
+  }
+
+  /// The same with the tokens from `first` up to `end` only.
+  static std::vector<RefTensor> sources(std::int64_t first, std::int64_t end) {
+    std::vector<RefTensor> made = sources();
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      if (!GetParam().over_tokens[i]) continue;
+      const std::int64_t token = std::ssize(made[i].data) / kTokens;
+      made[i].data = {made[i].data.begin() + first * token, made[i].data.begin() + end * token};
+      made[i].sizes[token_dim(i)] = end - first;
+    }
+    return made;
+  }
+
+  /// The sequences of `ids`, with `ends` in a graph of dynamic dimensions, or without.
+  Result<Both> run(const std::vector<RefTensor>& sources, const std::vector<double>& ids,
+                   const std::optional<std::vector<double>>& ends = std::nullopt) {
+    GraphBuilder g;
+    Dim tokens = sources[0].sizes[GetParam().token_dim];
+    Dim sequences = std::ssize(ids);
+    if (ends) {
+      SHUNT_ASSIGN(tokens, g.dynamic_dim("tokens", tokens.max + 5));
+      SHUNT_ASSIGN(sequences, g.dynamic_dim("sequences", sequences.max + 2));
+    }
+    std::map<NodeId, RefTensor> leaves;
+    Operands operands;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const Sizes& s = sources[i].sizes;
+      Shape shape = {s[0], s[1], s[2], s[3]};
+      if (GetParam().over_tokens[i]) shape[token_dim(i)] = tokens;
+      operands.push_back(g.input("", *make_tensor(DType::kF32, shape)));
+      leaves[operands.back()->id] = sources[i];
+    }
+    const auto integers = [&](const std::vector<double>& values) {
+      const auto leaf = g.input("", *make_tensor(DType::kI32, {sequences}));
+      leaves[leaf->id] = RefTensor({std::ssize(values), 1, 1, 1});
+      leaves[leaf->id].data = values;
+      return leaf;
+    };
+    const Result<Value> of_ids = integers(ids);
+    const Result<Value> of_ends = ends ? integers(*ends) : absent();
+    SHUNT_ASSIGN(const Recurrence step, GetParam().build(g, operands, of_ids, of_ends));
+    SHUNT_ASSIGN(const Value outputs, scale(g, step.outputs, {.scale = 1}));
+    SHUNT_ASSIGN(const Value states, scale(g, step.states, {.scale = 1}));
+    SHUNT_TRY(g.output(outputs, "outputs"));
+    SHUNT_TRY(g.output(states, "states"));
+    SHUNT_ASSIGN(Graph built, std::move(g).build());
+    const auto graph = std::make_shared<const Graph>(std::move(built));
+    SHUNT_ASSIGN(auto run, GraphRun::create(graph, devices_, {}));
+    if (ends) {
+      SHUNT_TRY(run->plan().set_dynamic_dim(tokens, sources[0].sizes[GetParam().token_dim]));
+      SHUNT_TRY(run->plan().set_dynamic_dim(sequences, std::ssize(ids)));
+    }
+    SHUNT_TRY(run->set_inputs(leaves));
+    SHUNT_TRY(run->plan().run());
+    SHUNT_ASSIGN(const RefTensor y, run->output(outputs.id, run->plan().dynamic_dims()));
+    SHUNT_ASSIGN(const RefTensor last, run->output(states.id, run->plan().dynamic_dims()));
+    return Both{y.data, last.data};
+  }
+
+  static constexpr std::int64_t kTokens = 19;
+  std::unique_ptr<Registry> registry_;
+  std::vector<Device*> devices_;
+};
+
+TEST_P(RecurrenceWithEnds, HasTheBitsOfEachSequenceAlone) {
+  const std::vector<double> ids = {2, 0, 3, 1, 2};
+  const std::vector<double> ends = {1, 8, 8, 10, 17};
+  const auto all = run(sources(), ids, ends);
+  ASSERT_TRUE(all) << all.error().message();
+  std::vector<double> outputs;
+  std::vector<double> states;
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < ids.size(); ++s) {
+    const auto end = static_cast<std::int64_t>(ends[s]);
+    const auto alone = run(sources(first, end), {ids[s]});
+    ASSERT_TRUE(alone) << alone.error().message();
+    outputs.insert(outputs.end(), alone->outputs.begin(), alone->outputs.end());
+    states.insert(states.end(), alone->states.begin(), alone->states.end());
+    first = end;
+  }
+  const std::size_t idle = outputs.size() / 17 * 2;
+  outputs.insert(outputs.end(), idle, 0.0);
+  EXPECT_EQ(all->outputs, outputs);
+  EXPECT_EQ(all->states, states);
+}
+
+TEST_P(RecurrenceWithEnds, KeepsTheStateOfASequenceWithoutTokens) {
+  const auto all = run(sources(0, 0), {3, 1}, std::vector<double>{0, 0});
+  ASSERT_TRUE(all) << all.error().message();
+  EXPECT_THAT(all->outputs, ElementsAre());
+  const std::vector<double> states = sources().back().data;
+  const std::int64_t each = std::ssize(states) / kStates;
+  std::vector<double> expected(states.begin() + 3 * each, states.begin() + 4 * each);
+  expected.insert(expected.end(), states.begin() + each, states.begin() + 2 * each);
+  EXPECT_EQ(all->states, expected);
+}
+
+TEST_P(RecurrenceWithEnds, FailsForEndsOutOfRange) {
+  const auto fails = [&](const std::vector<double>& ends, const std::vector<double>& ids) {
+    const auto result = run(sources(), ids, ends);
+    if (result) return std::string("no error");
+    EXPECT_THAT(result.error().message(), HasSubstr(GetParam().name));
+    EXPECT_EQ(result.error().code(), ErrorCode::kInvalidArgument);
+    return std::string(result.error().message().ends_with("an index is out of range")
+                           ? "out of range"
+                           : result.error().message());
+  };
+  EXPECT_EQ(fails({2, 2, 19}, {0, 1, 2}), "no error");
+  for (const std::vector<double>& ends : std::vector<std::vector<double>>{{-1, 2, 19},
+                                                                          {2, 1, 19},
+                                                                          {2, 19, 18},
+                                                                          {2, 2, 20},
+                                                                          {20, 20, 20},
+                                                                          {2, 2e9, 2e9},
+                                                                          {0, 0, -2147483648.0}}) {
+    EXPECT_EQ(fails(ends, {0, 1, 2}), "out of range") << testing::PrintToString(ends);
+  }
+  EXPECT_EQ(fails({2, 2, 19}, {0, kStates, 2}), "out of range");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, RecurrenceWithEnds, testing::ValuesIn(ops_over_tokens()),
+                         [](const auto& each) { return each.param.name + each.param.variant; });
 
 }  // namespace
 }  // namespace shunt::test::recurrence_test

@@ -238,7 +238,7 @@ TEST_F(CopiedWeights, IncludeOnlyWeightsThatEveryStepWants) {
 TEST_F(CopiedWeights, WithoutMemoryAutoUsesTheMappedFileAndCopiedFails) {
   std::vector<std::string> said;
   LoadOptions options = load_options(WeightMode::kAuto);
-  options.placement.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  options.placement.fallback.log = [&](std::string_view line) { said.emplace_back(line); };
   TestDevice plain({.name = "cpu7", .kind = DeviceKind::kCpu, .in_host_memory = true});
   const EngineRun mapped = must_run({&plain}, options);
   EXPECT_THAT(said, Each(Not(HasSubstr("can't allocate memory for copies"))));

@@ -98,7 +98,7 @@ class DeviceErrors : public ::testing::Test {
     options.memory_margin = 0;
     options.placement.rules_only = true;  // so that both devices have a share
     options.on_device_error.mode = mode;
-    options.on_device_error.say = [reported](std::string_view line) {
+    options.on_device_error.log = [reported](std::string_view line) {
       const std::lock_guard lock(reported->mutex);
       reported->lines.emplace_back(line);
     };

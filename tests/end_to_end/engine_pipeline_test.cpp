@@ -182,9 +182,9 @@ TEST_F(EnginePipeline, OnlyPromptsOfSeveralStepsHaveInputsForSeveral) {
     EXPECT_EQ(all.in_buffers(), pipeline.model->predicted().in_buffers());
     return all.total(Purpose::kInputs);
   };
-  // A mask of half the tokens, twice.
+  // Inputs of half the tokens, twice. Each takes at least 64 bytes.
   const auto of_whole = static_cast<double>(inputs(whole));
-  EXPECT_NEAR(static_cast<double>(inputs(several)), of_whole, 0.25 * of_whole);
+  EXPECT_NEAR(static_cast<double>(inputs(several)), of_whole, 0.4 * of_whole);
 }
 
 TEST_F(EnginePipeline, AppendAllVisitsLogitsInOrder) {

@@ -470,12 +470,12 @@ TEST_F(EngineSequences, NumberIsFrom1To4096) {
 
 TEST_F(EngineSequences, PredictedMemoryIsAllocated) {
   int split = 0;
-  for (std::size_t memory = 100000; memory <= 500000; memory += 25000) {
+  for (std::size_t memory = 100000; memory <= 500000; memory += 12500) {
     SCOPED_TRACE(memory);
     TestDevice device({.name = "test0", .memory = memory});
     const std::vector<Device*> devices = {&device, registry_->devices().back()};
     LoadOptions options;
-    options.session = session_options(200, 5, 16);
+    options.session = session_options(200, 5, 8);
     options.memory_margin = 0;
     const auto model = Model::load(file_.path(), devices, options);
     ASSERT_TRUE(model) << model.error().message();

@@ -91,7 +91,7 @@ TEST_F(EngineTranscode, NoneFallsBackToTheCpu) {
   std::vector<std::string> said;
   LoadOptions options;
   options.placement.transcode = Transcode::kNone;
-  options.placement.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  options.placement.fallback.log = [&](std::string_view line) { said.emplace_back(line); };
   const EngineRun together = compute(file.path(), {&test, cpu_}, options);
   expect_same(together, compute(file.path(), {cpu_}), 0);
   EXPECT_EQ(test.computed(), 0U);

@@ -192,7 +192,7 @@ TEST_F(ExplainCommand, ImpossiblePinReportsTheReason) {
       run({"explain", "-m", model_.path(), "--place", "blk.0.attention=test0"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("blk.0.attention=test0"),
-                                HasSubstr("test0 has no kernel for attention")));
+                                HasSubstr("test0 has no kernel for paged_attention")));
   EXPECT_EQ(run({"explain", "-m", model_.path(), "--place", "attention"}).exit_code, 2);
 }
 

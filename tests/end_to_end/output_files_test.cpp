@@ -45,10 +45,12 @@ std::vector<Writer> writers() {
       {"train_tokenizer",
        {"train-tokenizer", "--file", "<1", "--chat-template", "<2", "--output", ">"}},
       {"train",
-       {"train", "<1", "--model", "<2", "--validation", "<3", "--checkpoint", "new", "--out", ">"}},
-      {"train_with_vocabulary", {"train", "<1", "--vocab", "<2", "--out", ">"}},
+       {"train", "<1", "--model", "<2", "--validation", "<3", "--checkpoint", "new", "--output",
+        ">"}},
+      {"train_with_vocabulary", {"train", "<1", "--vocab", "<2", "--output", ">"}},
       {"checkpoint",
-       {"train", "<1", "--model", "<2", "--validation", "<3", "--out", "new", "--checkpoint", ">"}},
+       {"train", "<1", "--model", "<2", "--validation", "<3", "--output", "new", "--checkpoint",
+        ">"}},
       {"costs", {"bench", "costs", "--library", "zdnn=<1", "--output", ">"}},
   };
 }
@@ -137,7 +139,7 @@ TEST_F(OutputFiles, FullDiskKeepsTheExistingFile) {
       {"bench", "costs", "--width", "64", "--seconds", "0", "-t", "1", "--devices", "cpu0",
        "--output", out()},
       {"train", file, "--vocab", model_.path(), "--validation-share", "0", "--ctx", "16", "--steps",
-       "1", "--out", out()},
+       "1", "--output", out()},
   };
   for (const auto& command : commands) {
     folder_.write("out", std::as_bytes(std::span("before", 6)));

@@ -67,10 +67,12 @@ std::vector<double> reference_logits(const gguf::File& file, std::span<const std
     for (const Value place : {step->positions, step->cache_rows, step->output_ids}) {
       leaves[place.id].data[i] = static_cast<double>(i);
     }
-    for (std::size_t row = i + 1; row < tokens.size(); ++row) {
-      leaves[step->mask.id].data[i * tokens.size() + row] = -HUGE_VAL;
-    }
   }
+  // One sequence, whose blocks are in order.
+  const auto count = static_cast<double>(tokens.size());
+  leaves[step->sequences.id].data = {count, count, 0};
+  std::vector<double>& blocks = leaves[step->block_table.id].data;
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<double>(i);
   auto values = reference_run(step->graph, leaves);
   EXPECT_TRUE(values) << values.error().message();
   return std::move((*values)[step->logits.id].data);

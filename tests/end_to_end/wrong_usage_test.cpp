@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Usage{{"perplexity", "-m", "", "x"}, "the name of the file is empty"},
                     Usage{{"perplexity", "-m", "m", "-f", ""}, "the name of the file is empty"},
                     Usage{{"place", "-m", "m", "--output="}, "the name of the file is empty"},
-                    Usage{{"train", "text"}, "use --out FILE"},
+                    Usage{{"train", "text"}, "use --output FILE"},
                     Usage{{"train", "text", "-o", "o"}, "or --vocab FILE"},
                     Usage{{"train", "text", "-o", "o", "-m", "m", "--vocab", "v"}, "--vocab"},
                     Usage{{"train", "text", "-o", "o", "-m", "m", "--rows", "0"}, "rows"},

@@ -183,7 +183,7 @@ TEST_P(ZdnnModel, ExplainHasTheReasonForEveryRejectedOp) {
   // too, although its rows are looked up elsewhere.
   EXPECT_EQ(taken, layers() * 14 + 3);
   const std::map<std::string, std::set<std::string>> expected = {
-      {"attention", {"no kernel for attention"}},
+      {"paged_attention", {"no kernel for paged_attention"}},
       {"get_rows", {"no kernel for get_rows"}},
       {"rope", {"no kernel for rope"}},
       {"set_rows", {"no kernel for set_rows"}}};

@@ -17,6 +17,8 @@ using nlohmann::json;
 template <class E>
 constexpr int kValues = 0;
 template <>
+constexpr int kValues<AttentionSpan> = 5;
+template <>
 constexpr int kValues<GateHalf> = 2;
 template <>
 constexpr int kValues<Interpolation> = 3;
@@ -106,6 +108,7 @@ const std::map<std::string_view, Params (*)(const json&)>& readers() {
       {"opt_step_sgd", read<SgdParams>},
       {"pad", read<PadParams>},
       {"pad_reflect_1d", read<PadReflectParams>},
+      {"paged_attention", read<PagedAttentionParams>},
       {"permute", read<PermuteParams>},
       {"pool_1d", read<Pool1dParams>},
       {"pool_2d", read<Pool2dParams>},

@@ -1,5 +1,5 @@
 // A plugin with a device that exists only in tests: the host can't access its memory, and it
-// supports only matmul and add. Its wants() accepts streamed weights for products. With
+// supports only matmul and add. Its offload_op() accepts streamed weights for products. With
 // SHUNT_BACKEND_PATH it runs real models together with the CPU. Its variants are in a table; each
 // is a plugin in a folder of its own.
 #include <fmt/format.h>

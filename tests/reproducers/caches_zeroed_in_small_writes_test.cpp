@@ -1,5 +1,6 @@
 // The caches of a new session were set to zero by writes of 64 KiB each, and a device had no way to
-// do it at once. Right since 59c6de0, by Buffer::fill().
+// do it at once. Right since 59c6de0, by Buffer::fill(). Since caches are read by blocks
+// (paged_attention), no row without a token is read, and a session writes nothing when it begins.
 #include <gtest/gtest.h>
 
 #include "shunt/engine.h"
@@ -73,12 +74,12 @@ class CountingCpu final : public Device {
   CountingMemory memory_;
 };
 
-TEST(CachesOfASession, AreZeroedByOneFill) {
+TEST(CachesOfASession, AreNotWrittenWhenItBegins) {
   const auto registry = *Registry::create({});
   CountingCpu cpu(**registry->find("cpu0"));
   LoadOptions options;
   options.session.context = 4096;
-  options.session.sequences = 2;  // which read rows that none of them has written
+  options.session.sequences = 2;
   const SynthModel file(tiny_shape());
   const auto model = Model::load(file.path(), std::vector<Device*>{&cpu}, options);
   ASSERT_TRUE(model) << model.error().message();
@@ -87,8 +88,7 @@ TEST(CachesOfASession, AreZeroedByOneFill) {
   const auto session = Session::create(*model, options.session);
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_EQ(calls.writes, 0U);
-  ASSERT_EQ(calls.fills.size(), 1U);
-  EXPECT_GT(calls.fills[0], std::size_t{1} << 17) << "too small for more than one write";
+  EXPECT_TRUE(calls.fills.empty());
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ bool TestAccelerator::can_copy_from(const BufferType& type) const {
   return dynamic_cast<const AcceleratorMemory*>(&type) != nullptr;
 }
 
-bool TestAccelerator::wants(const Graph& graph, NodeId id) const {
+bool TestAccelerator::offload_op(const Graph& graph, NodeId id) const {
   return graph.node(id).op == &matmul_op();
 }
 

@@ -31,7 +31,7 @@ class TestAccelerator final : public Device {
   std::uint64_t memory_free() const override { return kMemory; }
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
   bool can_copy_from(const BufferType& type) const override;
-  bool wants(const Graph& graph, NodeId node) const override;
+  bool offload_op(const Graph& graph, NodeId node) const override;
   bool can_read(const BufferType& type) const override {
     return &type == memory_.get() || &type == weights_.get();
   }

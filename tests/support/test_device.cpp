@@ -517,7 +517,7 @@ Support TestDevice::supports_tensor(const Tensor& tensor) const {
   return Support::yes();
 }
 
-bool TestDevice::wants(const Graph& graph, NodeId id) const {
+bool TestDevice::offload_op(const Graph& graph, NodeId id) const {
   return config_.wants.contains(std::string(graph.node(id).op->info().name));
 }
 

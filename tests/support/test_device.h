@@ -27,10 +27,11 @@ struct TestDeviceConfig {
   std::string name = "test0";
   DeviceKind kind = DeviceKind::kAccelerator;
   int priority = 1;
-  std::set<std::string> ops = {};    ///< names of those it supports; empty: all
-  std::set<std::string> wants = {};  ///< names of ops for which wants() accepts streamed weights
-  std::set<DType> types = {};        ///< that its kernels read and write; empty: all
-  bool reads_strided = true;         ///< sources that are not contiguous, too
+  std::set<std::string> ops = {};  ///< names of those it supports; empty: all
+  std::set<std::string> wants =
+      {};                      ///< names of ops for which offload_op() accepts streamed weights
+  std::set<DType> types = {};  ///< that its kernels read and write; empty: all
+  bool reads_strided = true;   ///< sources that are not contiguous, too
   /// Types of weights that it lacks, and the type that it requests instead.
   std::map<DType, DType> wants_types = {};
   /// Its answer for a node whose op and weights it has; empty: yes.
@@ -102,7 +103,7 @@ class TestDevice final : public Device {
   std::uint64_t memory_free() const override;
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory = {}) const override;
   bool can_read(const BufferType& type) const override;
-  bool wants(const Graph& graph, NodeId node) const override;
+  bool offload_op(const Graph& graph, NodeId node) const override;
   BufferType& memory() override;
   BufferType* staging_memory() override;
   Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range) override;

@@ -38,6 +38,7 @@ TensorArg CpuBinding::argument(const Tensor& tensor, const Address& address) con
   TensorArg argument;
   argument.data = host_data(address);
   argument.sizes = max_sizes(tensor.shape);
+  argument.most = argument.sizes;
   argument.strides = tensor.strides;
   argument.dtype = tensor.dtype;
   argument.level = prepared_.target.level;

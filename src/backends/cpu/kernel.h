@@ -25,6 +25,7 @@ struct TensorArg {
   bool interleaved = false;
   bool has_lanes = false;  ///< and there are products of such rows (weight_memory.h)
   simd::Level level = {};  ///< of the code that reads or writes it: that of the device
+  Sizes most = {};         ///< sizes at the dynamic dimensions' maximum
 
   std::byte* row(std::int64_t i1, std::int64_t i2 = 0, std::int64_t i3 = 0) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
@@ -33,7 +34,7 @@ struct TensorArg {
 };
 
 /// At most this many sources.
-inline constexpr int kMaxSources = 8;
+inline constexpr int kMaxSources = 9;
 
 /// The run that a call is part of: for kernels that call a user's function.
 class RunState {

@@ -112,7 +112,7 @@ class BenchModel final : public Command {
   }
   Status check() override {
     SHUNT_TRY(format_.check());
-    tests_.say = [](std::string_view line) { print_message(line); };
+    tests_.log = [](std::string_view line) { print_message(line); };
     auto session = bench_session(tests_, model_.session());
     if (!session) return invalid("{}; see --ctx", session.error().message());
     model_.session() = std::move(*session);
@@ -171,7 +171,7 @@ class BenchOps final : public Command {
   Status check() override {
     SHUNT_TRY(format_.check());
     SHUNT_TRY(devices_.check());
-    request_.say = [](std::string_view line) { print_message(line); };
+    request_.log = [](std::string_view line) { print_message(line); };
     return check_ops_bench(request_);
   }
   Status run(Output& output) override {

@@ -45,7 +45,7 @@ class TrainCommand final : public Command {
         "TEXT",
         "Train on this text file; a document ends with the text of the end-of-sequence token",
         text_);
-    arguments.output("-o,--out", "Write the model to this file", OutputFormat::kGguf, out_);
+    arguments.output("-o,--output", "Write the model to this file", OutputFormat::kGguf, out_);
     arguments.input("-m,--model", "Continue training this GGUF model", model_);
     arguments.input("--vocab", "Without --model: use the tokenizer of this GGUF file", vocabulary_);
     for (const ShapeFlag& flag : kShapeFlags) {
@@ -92,7 +92,7 @@ class TrainCommand final : public Command {
   }
 
   Status check() override {
-    if (!out_) return invalid("no output file is given; use --out FILE");
+    if (!out_) return invalid("no output file is given; use --output FILE");
     if (model_ && vocabulary_)
       return invalid("--model and --vocab exclude each other: the model has a tokenizer");
     if (validation_ && share_)

@@ -65,13 +65,13 @@ void DeviceErrorFlag::declare(Arguments& arguments) {
 
 DeviceErrorPolicy DeviceErrorFlag::policy() const {
   DeviceErrorPolicy policy = policy_;
-  policy.say = [](std::string_view line) { print_message(line); };
+  policy.log = [](std::string_view line) { print_message(line); };
   return policy;
 }
 
 FallbackPolicy FallbackFlags::policy() const {
   FallbackPolicy policy = policy_;
-  policy.say = [](std::string_view line) { print_message(line); };
+  policy.log = [](std::string_view line) { print_message(line); };
   return policy;
 }
 

@@ -52,7 +52,7 @@ Result<PlacedModel> StepFlags::place() const {
   options.load.session = session_;
   options.tokens = tokens_;
   options.cache_folder = options_.cache_folder;
-  options.say = [](std::string_view line) { print_message(line); };
+  options.log = [](std::string_view line) { print_message(line); };
   SHUNT_ASSIGN(placed.step, place_step(model_.path(), *placed.registry, options));
   return placed;
 }

@@ -1,63 +1,17 @@
 #include "engine/load/cache_rows.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/ceil_div.h"
-#include "base/to_size.h"
+#include "model/definition.h"
 
 namespace shunt {
 
 /// The most blocks are begun where all sequences but one have a single token.
-std::int64_t CacheRows::needed(std::int64_t context, std::int64_t sequences) {
+std::int64_t cache_rows_needed(std::int64_t context, std::int64_t sequences) {
   if (sequences == 1) return context;
   const std::int64_t short_ones = std::min(sequences, context) - 1;
-  return (short_ones + ceil_div(context - short_ones, kBlock)) * kBlock;
-}
-
-void CacheRows::resize(std::int64_t sequence, std::int64_t length) {
-  auto& blocks = sequences_[sequence];
-  const auto count = to_size(ceil_div(length, kBlock));
-  while (blocks.size() > count) {
-    free_.push_back(blocks.back());
-    std::ranges::push_heap(free_, std::greater());
-    blocks.pop_back();
-  }
-  blocks.reserve(count);
-  while (blocks.size() < count) {
-    if (free_.empty()) {
-      // Giving back must not fail.
-      const auto given = to_size(next_ + 1);
-      if (free_.capacity() < given) free_.reserve(2 * given);
-      blocks.push_back(next_++);
-    } else {
-      std::ranges::pop_heap(free_, std::greater());
-      blocks.push_back(free_.back());
-      free_.pop_back();
-    }
-  }
-}
-
-std::vector<CacheRows::Run> CacheRows::free_runs(const PerSequence<std::int64_t>& lengths,
-                                                 std::int64_t rows) const {
-  std::vector<Run> held;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(lengths.size()); ++i) {
-    std::int64_t left = lengths[i];
-    for (const std::int64_t block : blocks(i)) {
-      if (left <= 0) break;
-      held.push_back({block * kBlock, block * kBlock + std::min(left, kBlock)});
-      left -= kBlock;
-    }
-  }
-  std::ranges::sort(held);
-  held.push_back({rows, rows});
-  std::vector<Run> runs;
-  std::int64_t free = 0;
-  for (const Run& each : held) {
-    if (free < each.first) runs.push_back({free, each.first});
-    free = each.end;
-  }
-  return runs;
+  return (short_ones + ceil_div(context - short_ones, kCacheBlock)) * kCacheBlock;
 }
 
 }  // namespace shunt

@@ -263,11 +263,11 @@ Result<Verdict> judge_fit(const ModelState& model, const FitRequest& request, co
     const Graph& graph = fitted.step->graph;
     Verdict verdict;
     FallbackPolicy collecting = policy;
-    collecting.say = [&](std::string_view line) { verdict.lines.emplace_back(line); };
+    collecting.log = [&](std::string_view line) { verdict.lines.emplace_back(line); };
     const Status status = apply_fallback_policy(graph, fitted.placement, collecting);
     if (!status) {
       for (const std::string& line : verdict.lines) {
-        if (policy.say) policy.say(line);
+        if (policy.log) policy.log(line);
       }
       return Error(status.error());
     }

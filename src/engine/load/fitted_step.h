@@ -26,7 +26,7 @@ struct Verdict {
   std::vector<std::string> lines;  ///< to be printed once the decision is final
 };
 
-/// Unsupported if the policy denies one of the request's steps; policy.say has then got the notes
+/// Unsupported if the policy denies one of the request's steps; policy.log has then got the notes
 /// of its placement.
 Result<Verdict> judge_fit(const ModelState& model, const FitRequest& request, const Fit& fit,
                           const FallbackPolicy& policy);

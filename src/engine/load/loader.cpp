@@ -93,9 +93,9 @@ Status allocate(const ModelState& model, const StepGraph& step, Blocks& blocks) 
   return ok();
 }
 
-void say(const LoadOptions& options, std::span<const std::string> lines) {
+void log_lines(const LoadOptions& options, std::span<const std::string> lines) {
   for (const std::string& line : lines) {
-    if (options.placement.fallback.say) options.placement.fallback.say(line);
+    if (options.placement.fallback.log) options.placement.fallback.log(line);
   }
 }
 
@@ -117,7 +117,8 @@ Result<Blocks> fit_and_allocate(const ModelState& model, const StepGraph& step,
     SHUNT_TRY(allocate(model, step, blocks));
     return blocks;
   };
-  return budget.run(attempt, [&](const std::string& line) { say(options, std::span(&line, 1)); });
+  return budget.run(attempt,
+                    [&](const std::string& line) { log_lines(options, std::span(&line, 1)); });
 }
 
 /// Forgets the weights that move to another device, and frees memory that held only these.
@@ -265,7 +266,7 @@ void say_transcoded(ModelState& model, const LoadOptions& options, const std::st
     lines.push_back(
         fmt::format("{}: no lossy form of weights: {}", device->name(), device->why_not_lossy()));
   }
-  say(options, lines);
+  log_lines(options, lines);
   model.notes.insert(model.notes.end(), lines.begin(), lines.end());
 }
 
@@ -320,7 +321,7 @@ Status load_into(Attempt& attempt, const LoadOptions& options, WeightStore& befo
   map_file(model);
   MemoryBudget budget(model.devices, MemoryBudget::For::kWeights);
   SHUNT_ASSIGN(Blocks blocks, fit_and_allocate(model, *step, options, budget));
-  say(options, blocks.verdict.lines);
+  log_lines(options, blocks.verdict.lines);
   forget_moved(before, blocks.fit.homes);
   apply(blocks, budget, model);
   for (const auto& [info, record] : model.weights.records) {
@@ -377,7 +378,7 @@ class Loader {
       no_copies_ =
           fmt::format("can't allocate memory for copies of weights, so the mapped file is used: {}",
                       to_text(error));
-      say(options_, std::span(&no_copies_, 1));
+      log_lines(options_, std::span(&no_copies_, 1));
       return true;
     }
     const auto device = device_to_leave_out(failed.model, error);
@@ -413,7 +414,7 @@ class Loader {
 
 /// A line about a device that failed, for the user.
 void note(ModelState& model, std::string line) {
-  if (model.on_device_error.say) model.on_device_error.say(line);
+  if (model.on_device_error.log) model.on_device_error.log(line);
   model.left_out.push_back(std::move(line));
 }
 

@@ -24,9 +24,9 @@ class MemoryBudget {
 
   /// Calls attempt(budget) until it succeeds, or until its error is no refusal of memory that was
   /// planned with plan(), or no limit is left to be lowered. An attempt starts anew: it leaves
-  /// nothing of a failed one. `say` gets a line for each refusal.
-  template <class Attempt, class Say>
-  auto run(const Attempt& attempt, const Say& say) -> decltype(attempt()) {
+  /// nothing of a failed one. `log` gets a line for each refusal.
+  template <class Attempt, class Log>
+  auto run(const Attempt& attempt, const Log& log) -> decltype(attempt()) {
     while (true) {
       auto result = attempt();
       if (result) return result;
@@ -34,7 +34,7 @@ class MemoryBudget {
       if (lines.empty()) return result;
       for (const std::string& line : lines) {
         refusals_.push_back(line);
-        say(line);
+        log(line);
       }
     }
   }

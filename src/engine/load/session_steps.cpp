@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ceil_div.h"
 #include "device/device_set.h"
 #include "engine/load/cache_rows.h"
 #include "graph/storage_users.h"
@@ -45,8 +46,11 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
 }
 
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs) {
-  return {tokens, outputs, CacheRows::needed(options.context, options.sequences),
-          options.cache_type};
+  const std::int64_t least = cache_rows_needed(options.context, options.sequences);
+  // A block that is found by its tokens may become any block of a sequence.
+  const std::int64_t rows =
+      options.reuse_prefixes ? ceil_div(least, kCacheBlock) * kCacheBlock : least;
+  return {tokens, outputs, rows, options.cache_type, std::min(options.sequences, tokens)};
 }
 
 int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {
@@ -66,9 +70,23 @@ int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& 
 }
 
 std::vector<StepShape> session_steps(const SessionOptions& options) {
-  const StepShape single = step_shape(options, 1, 1);
-  if (options.batch == 1) return {single};
-  return {step_shape(options, options.batch, std::min(options.sequences, options.batch)), single};
+  std::vector<StepShape> steps;
+  const auto add = [&](std::int64_t tokens) {
+    steps.push_back(step_shape(options, tokens, std::min(options.sequences, tokens)));
+  };
+  add(options.batch);
+  for (const std::int64_t tokens : {64, 8}) {
+    if (options.sequences > 1 && tokens < options.batch) add(tokens);
+  }
+  if (options.batch > 1) add(1);
+  return steps;
+}
+
+StepShape session_step(const SessionOptions& options, std::int64_t tokens) {
+  const std::vector<StepShape> steps = session_steps(options);
+  const auto fits = [&](const StepShape& step) { return step.tokens >= tokens; };
+  const auto smallest = std::ranges::find_if(steps.rbegin(), steps.rend(), fits);
+  return smallest == steps.rend() ? steps.front() : *smallest;
 }
 
 }  // namespace shunt

@@ -21,13 +21,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The number of the sequence does not matter.
-bool is_full(const Session& session) {
-  std::int64_t taken = 0;
-  for (std::int64_t i = 0; i < session.sequences(); ++i) taken += session.length(i);
-  return taken == session.context();
-}
-
 bool is_cancelled(const Result<std::span<const float>>& logits) {
   return !logits && logits.error().code() == ErrorCode::kCancelled;
 }
@@ -90,7 +83,7 @@ class Generation {
 
   std::optional<StopReason> reason_after_token() const {
     if (generated() == options_.max_tokens) return StopReason::kLength;
-    if (is_full(session_)) return StopReason::kContextFull;
+    if (session_.taken() == session_.context()) return StopReason::kContextFull;
     return std::nullopt;
   }
 

@@ -7,13 +7,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/ceil_div.h"
 #include "base/guarded.h"
 #include "base/to_size.h"
-#include "engine/load/cache_rows.h"
 #include "engine/load/loader.h"
 #include "engine/load/recover.h"
 #include "engine/load/session_steps.h"
 #include "engine/model_state.h"
+#include "engine/session/block_pool.h"
 #include "engine/session/session_plans.h"
 #include "engine/session/step_inputs.h"
 #include "shunt/message.h"
@@ -36,17 +37,12 @@ struct Session::State {
         visit = {};
     const std::atomic<bool>* cancel = nullptr;
   };
-  struct Sequence {
-    std::vector<std::int32_t> tokens = {};
-    std::int64_t cached = 0;   ///< number of first tokens in the caches, or in copies of them
-    std::int64_t started = 0;  ///< the same once steps under way have ended; only in compute()
-    std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
-  };
 
   /// A step that has been started.
   struct Underway {
     StepPlan* plan = nullptr;
     std::uint64_t number = 0;               ///< the plan's
+    std::vector<std::int64_t> ends = {};    ///< by piece: tokens of its sequence after the step
     std::vector<std::int64_t> tokens = {};  ///< by piece
     std::vector<std::int64_t> outputs = {};
   };
@@ -54,8 +50,8 @@ struct Session::State {
   State(std::shared_ptr<const Model> of, const SessionOptions& complete_options)
       : model(std::move(of)),
         options(complete_options),
-        sequences(to_size(options.sequences)),
-        rows(options.sequences) {
+        pool(pool_options(complete_options)),
+        started(to_size(options.sequences)) {
     const auto now = model->state();  // held while it is walked through
     for (const Device* device : now->devices) {
       for (const DeviceWarning& warning : device->warnings()) {
@@ -68,9 +64,11 @@ struct Session::State {
   SessionOptions options;
   std::shared_ptr<const ModelState> loaded = {};  // the base of the plans
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
-  PerSequence<Sequence> sequences;
-  CacheRows rows;
-  bool may_hold_nan = false;  // rows of the caches without a token
+  BlockPool pool;  // tokens, and where they are in the caches or in copies of them
+  /// The number of first tokens that will be in the caches once steps under way have ended.
+  PerSequence<std::int64_t> started;
+  std::map<std::int64_t, std::size_t> writing = {};  // shared blocks that a piece's steps write
+  std::int64_t computed = 0;
   std::optional<std::vector<std::vector<std::byte>>> copies = {};  // of the caches
   std::vector<float> logits = {};                                  // of several steps
   std::vector<std::string> notes = {};
@@ -79,11 +77,18 @@ struct Session::State {
   /// Warnings of devices from before this session.
   std::map<std::pair<const Device*, std::string>, std::uint64_t> warned = {};
 
-  Sequence& of(std::int64_t sequence) { return sequences[sequence]; }
+  static BlockPoolOptions pool_options(const SessionOptions& complete) {
+    const std::int64_t rows = step_shape(complete, 1, 1).context;
+    return {.sequences = complete.sequences,
+            .context = complete.context,
+            .blocks = ceil_div(rows, kCacheBlock),
+            .reuse = complete.reuse_prefixes};
+  }
+
   std::int64_t vocabulary() const { return model->info().vocabulary; }
-  std::int64_t cached() const {
+  std::int64_t cached() {
     std::int64_t all = 0;
-    for (const Sequence& sequence : sequences) all += sequence.cached;
+    for (std::int64_t i = 0; i < options.sequences; ++i) all += pool.cached(i);
     return all;
   }
 
@@ -94,8 +99,7 @@ struct Session::State {
 
   Status check(std::span<const SequenceTokens> more) const {
     if (more.empty()) return invalid("there are no tokens to compute");
-    PerSequence<bool> named(sequences.size());
-    std::size_t count = 0;
+    PerSequence<bool> named(to_size(options.sequences));
     for (const SequenceTokens& piece : more) {
       SHUNT_TRY(check_sequence(piece.sequence));
       const std::int64_t sequence = piece.sequence;
@@ -105,13 +109,21 @@ struct Session::State {
       if (!known && options.sequences > 1)
         return std::move(known.error()).with_context(fmt::format("sequence {}", sequence));
       SHUNT_TRY(known);
-      count += piece.tokens.size();
     }
-    std::int64_t taken = 0;
-    for (const Sequence& sequence : sequences) taken += sequence.length();
-    if (std::cmp_less_equal(count, options.context - taken)) return ok();
-    return invalid("{} {} not fit: the context holds {}, {} of them taken", counted(count, "token"),
-                   count == 1 ? "does" : "do", options.context, taken);
+    return ok();
+  }
+
+  /// Adds tokens to their sequences; some of them may be there if they do not fit.
+  Status add(std::span<const SequenceTokens> more, bool share) {
+    const std::int64_t taken = pool.taken();
+    for (const SequenceTokens& piece : more) {
+      if (pool.append(piece.sequence, piece.tokens, share)) continue;
+      std::size_t count = 0;
+      for (const SequenceTokens& each : more) count += each.tokens.size();
+      return invalid("{} {} not fit: the context holds {}, {} of them taken",
+                     counted(count, "token"), count == 1 ? "does" : "do", options.context, taken);
+    }
+    return ok();
   }
 
   /// Appends tokens, and computes the tokens of their sequences that the caches lack. After an
@@ -124,26 +136,15 @@ struct Session::State {
       bool needed = true;
       ~Undo() {
         for (std::size_t i = 0; needed && i < lengths.size(); ++i)
-          state.truncate(more[i].sequence, lengths[i]);
+          state.pool.truncate(more[i].sequence, lengths[i]);
       }
     } undo{*this, more};
     undo.lengths.reserve(more.size());
-    for (const SequenceTokens& piece : more) {
-      Sequence& sequence = of(piece.sequence);
-      undo.lengths.push_back(sequence.length());
-      sequence.tokens.insert(sequence.tokens.end(), piece.tokens.begin(), piece.tokens.end());
-      rows.resize(piece.sequence, sequence.length());
-    }
+    for (const SequenceTokens& piece : more) undo.lengths.push_back(pool.length(piece.sequence));
+    SHUNT_TRY(add(more, !request.all));
     SHUNT_TRY(on_any_devices([&] { return compute(request); }));
     undo.needed = false;
     return ok();
-  }
-
-  void truncate(std::int64_t number, std::int64_t length) {
-    Sequence& sequence = of(number);
-    sequence.tokens.resize(to_size(length));
-    sequence.cached = std::min(sequence.cached, length);
-    rows.resize(number, length);
   }
 
   /// Does some work with the plans made; with one device less each time that one fails.
@@ -169,7 +170,7 @@ struct Session::State {
   /// Plans of the model as it is now, and the caches filled.
   Status make_plans() {
     const auto now = model->state();
-    if (plans && plans->intact() && loaded == now && zero_free_rows()) return ok();
+    if (plans && plans->intact() && loaded == now) return ok();
     set_aside(now->devices);
     loaded = now;
     SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, options));
@@ -177,7 +178,7 @@ struct Session::State {
     copies.reset();
     plans = std::move(made);
     for (; said < notes.size(); ++said) {
-      if (loaded->on_device_error.say) loaded->on_device_error.say(notes[said]);
+      if (loaded->on_device_error.log) loaded->on_device_error.log(notes[said]);
     }
     return ok();
   }
@@ -189,10 +190,7 @@ struct Session::State {
     if (cached() > 0 && plans->intact()) {
       if (plans->caches_are_on(healthy)) {
         // The host may have no room for it.
-        auto read = guarded([&]() -> Result<std::vector<std::vector<std::byte>>> {
-          SHUNT_TRY(zero_free_rows());
-          return plans->read_caches();
-        });
+        auto read = guarded([&] { return plans->read_caches(); });
         if (read) copies = std::move(*read);
       } else {
         for (Device* device : loaded->devices) {
@@ -202,45 +200,26 @@ struct Session::State {
       }
     }
     plans.reset();
-    may_hold_nan = false;
     if (!copies) lose_cache(from);
   }
 
   void lose_cache(const std::string& with) {
     copies.reset();
     const std::int64_t lost = cached();
+    pool.lose_content();
     if (lost == 0) return;
-    for (Sequence& sequence : sequences) sequence.cached = 0;
     notes.push_back(fmt::format("the cache of {} is lost{}; it is computed again",
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
   /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
-    may_hold_nan = true;  // after an exception, too
-    Status done = compute_and_wait(request);
-    const auto has_started = [](const Sequence& sequence) {
-      return sequence.started > sequence.cached;
-    };
-    may_hold_nan = !done && std::ranges::any_of(sequences, has_started);
-    return done;
-  }
-
-  /// A failed step may have written NaN into rows that hold no token. Later steps may read them.
-  Status zero_free_rows() {
-    if (may_hold_nan && plans->reads_free_rows()) {
-      PerSequence<std::int64_t> lengths;
-      for (const Sequence& sequence : sequences) lengths.push_back(sequence.cached);
-      for (const auto& [first, end] : rows.free_runs(lengths, plans->cache_rows())) {
-        SHUNT_TRY(plans->zero_rows(first, end));
-      }
+    while (!pool.pending().empty()) {
+      SHUNT_TRY(plans->copy_rows(pool.pending().front()));
+      pool.mark_copied();
     }
-    may_hold_nan = false;
-    return ok();
-  }
-
-  Status compute_and_wait(Request& request) {
-    for (Sequence& sequence : sequences) sequence.started = sequence.cached;
+    writing.clear();
+    for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = pool.cached(i);
     // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {
       ~WaitedFor() {
@@ -254,20 +233,24 @@ struct Session::State {
   Status compute_steps(Request& request, std::deque<Underway>& underway) {
     std::int64_t batch_of_all = options.batch;
     while (true) {
+      for (const Piece& piece : request.pieces) {
+        // Another sequence may have computed tokens of a block that they share.
+        started[piece.sequence] = std::max(started[piece.sequence], pool.cached(piece.sequence));
+      }
       // Where many logits are wanted, their plan is not for tokens before these.
-      const auto is_ready = [&](const Piece& piece) {
-        return of(piece.sequence).started >= piece.first;
-      };
-      const bool all = request.all && is_ready(request.pieces.front());
-      const auto left = [&](const Piece& piece) {
-        const Sequence& sequence = of(piece.sequence);
-        return (request.all && !all ? piece.first : sequence.length()) - sequence.started;
-      };
-      std::int64_t count = 0;
-      for (const Piece& piece : request.pieces) count += left(piece);
-      if (count == 0) return finish_all(request, underway);
+      const Piece& first = request.pieces.front();
+      const bool all = request.all && started[first.sequence] >= first.first;
+      if (is_done(request, all)) return finish_all(request, underway);
       if (request.cancel != nullptr && request.cancel->load()) {
         return fail(ErrorCode::kCancelled, "cancelled");
+      }
+      const std::vector<StepPart> parts =
+          parts_of(request, all, all ? batch_of_all : options.batch);
+      std::int64_t count = 0;
+      for (const StepPart& part : parts) count += std::ssize(part.tokens);
+      if (count == 0) {  // all of them wait for a block that another one computes
+        SHUNT_TRY(finish_first(request, underway));
+        continue;
       }
       // Plans do not wait for each other's steps, and a new plan may replace all others.
       const StepPlan* known =
@@ -276,14 +259,9 @@ struct Session::State {
         SHUNT_TRY(finish_all(request, underway));
         continue;  // it may have been made ready for the rest
       }
+      const std::int64_t batch = batch_of_all;
       SHUNT_ASSIGN(StepPlan * plan, all ? plan_of_all(batch_of_all) : plan_of(count));
-      std::int64_t room = all ? batch_of_all : options.batch;
-      std::vector<StepPart> parts;
-      for (std::size_t i = 0; i < request.pieces.size() && room > 0; ++i) {
-        const Piece& piece = request.pieces[i];
-        parts.push_back(part_of(piece, std::min(left(piece), room)));
-        room -= static_cast<std::int64_t>(parts.back().tokens.size());
-      }
+      if (batch != batch_of_all) continue;
       const TraceScope scope(options.trace.get(), traced_step);
       SHUNT_TRY(start(request, parts, *plan, underway));
       while (std::ssize(underway) >= plan->steps_in_flight) {
@@ -292,13 +270,59 @@ struct Session::State {
     }
   }
 
-  StepPart part_of(const Piece& piece, std::int64_t count) {
-    const Sequence& sequence = of(piece.sequence);
+  /// Tokens of a piece that no step has been started for; without those whose logits are wanted,
+  /// before it is their turn.
+  std::int64_t left(const Request& request, const Piece& piece, bool all) const {
+    const bool before = request.all && !all;
+    return (before ? piece.first : pool.length(piece.sequence)) - started[piece.sequence];
+  }
+
+  bool is_done(const Request& request, bool all) const {
+    return std::ranges::all_of(request.pieces,
+                               [&](const Piece& piece) { return left(request, piece, all) == 0; });
+  }
+
+  /// The next tokens of each piece, `room` together; none of one that has to wait.
+  std::vector<StepPart> parts_of(const Request& request, bool all, std::int64_t room) {
+    std::vector<StepPart> parts;
+    std::map<std::int64_t, std::size_t> written = writing;
+    const std::int64_t rows = step_shape(options, 1, 1).context;
+    std::int64_t entries = most_table_entries(rows, options.sequences);
+    for (std::size_t i = 0; i < request.pieces.size() && room > 0; ++i) {
+      const Piece& piece = request.pieces[i];
+      const std::int64_t wanted = std::min(left(request, piece, all), room);
+      if (wanted > 0) entries -= ceil_div(started[piece.sequence] + wanted, kCacheBlock);
+      if (entries < 0) break;  // the others are for another step
+      parts.push_back(part_of(piece, free_of_writers(i, piece.sequence, wanted, written)));
+      room -= std::ssize(parts.back().tokens);
+    }
+    return parts;
+  }
+
+  /// How many of the next `wanted` tokens come before a block that another piece writes, or that is
+  /// in the cache. Their blocks are then written by piece `number`.
+  std::int64_t free_of_writers(std::size_t number, std::int64_t sequence, std::int64_t wanted,
+                               std::map<std::int64_t, std::size_t>& written) const {
+    const auto blocks = pool.blocks(sequence);
+    const std::int64_t first = started[sequence];
+    for (std::int64_t i = first / kCacheBlock; i * kCacheBlock < first + wanted; ++i) {
+      const std::int64_t block = blocks[to_size(i)];
+      // It is in the cache already: the next step continues after it.
+      if (i * kCacheBlock >= first && pool.filled(block) > 0) return i * kCacheBlock - first;
+      if (!pool.is_shared(block)) continue;
+      const auto [writer, is_new] = written.try_emplace(block, number);
+      if (writer->second != number) return std::max<std::int64_t>(0, i * kCacheBlock - first);
+    }
+    return wanted;
+  }
+
+  StepPart part_of(const Piece& piece, std::int64_t count) const {
+    const std::int64_t first = started[piece.sequence];
     StepPart part;
-    part.tokens = std::span(sequence.tokens).subspan(to_size(sequence.started), to_size(count));
-    part.length = sequence.started;
-    part.outputs = std::clamp<std::int64_t>(sequence.started + count - piece.first, 0, count);
-    part.blocks = rows.blocks(piece.sequence);
+    part.tokens = pool.tokens(piece.sequence).subspan(to_size(first), to_size(count));
+    part.length = first;
+    part.outputs = std::clamp<std::int64_t>(first + count - piece.first, 0, count);
+    part.blocks = pool.blocks(piece.sequence);
     return part;
   }
 
@@ -307,7 +331,8 @@ struct Session::State {
     SHUNT_TRY(fill_step(*at.plan, *at.step, parts, at.granularity));
     Underway step = {.plan = &at};
     for (const StepPart& part : parts) {
-      step.tokens.push_back(static_cast<std::int64_t>(part.tokens.size()));
+      step.tokens.push_back(std::ssize(part.tokens));
+      step.ends.push_back(part.length + std::ssize(part.tokens));
       step.outputs.push_back(part.outputs);
     }
     underway.push_back(std::move(step));
@@ -317,9 +342,25 @@ struct Session::State {
       return Error(number.error());
     }
     underway.back().number = *number;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      of(request.pieces[i].sequence).started += underway.back().tokens[i];
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::int64_t sequence = request.pieces[i].sequence;
+      const StepPart& part = parts[i];
+      if (part.tokens.empty()) continue;
+      started[sequence] = underway.back().ends[i];
+      each_shared_block(sequence, part.length, underway.back().ends[i],
+                        [&](std::int64_t block) { writing[block] = i; });
+    }
     return ok();
+  }
+
+  /// Calls visit(block) for the shared blocks of tokens [first, end).
+  template <class Visit>
+  void each_shared_block(std::int64_t sequence, std::int64_t first, std::int64_t end,
+                         const Visit& visit) const {
+    for (std::int64_t i = first / kCacheBlock; i * kCacheBlock < end; ++i) {
+      const std::int64_t block = pool.blocks(sequence)[to_size(i)];
+      if (pool.is_shared(block)) visit(block);
+    }
   }
 
   /// Waits for the step that was started first; its logits are those of all its outputs.
@@ -329,19 +370,26 @@ struct Session::State {
     Plan& plan = *step.plan->plan;
     SHUNT_TRY(plan.wait(step.number));
     SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(step.plan->step->logits));
-    for (std::size_t i = 0; i < step.tokens.size(); ++i)
-      of(request.pieces[i].sequence).cached += step.tokens[i];
-    const auto first = std::ranges::find_if(step.outputs, [](std::int64_t n) { return n > 0; });
-    if (first == step.outputs.end()) return ok();
-    const auto piece = std::span(step.outputs.begin(), first).size();
-    const std::int64_t token = request.pieces[piece].first;
-    for (std::size_t i = piece; i < step.outputs.size(); ++i) {
-      Piece& with = request.pieces[i];
-      if (step.outputs[i] > 0) with.first = of(with.sequence).cached;
+    for (std::size_t i = 0; i < step.tokens.size(); ++i) {
+      if (step.tokens[i] == 0) continue;
+      pool.mark_cached(request.pieces[i].sequence, step.ends[i]);
+      computed += step.tokens[i];
     }
-    const std::int64_t outputs = std::reduce(step.outputs.begin(), step.outputs.end());
-    request.visit(piece, token,
-                  {reinterpret_cast<const float*>(bytes.data()), to_size(outputs * vocabulary())});
+    if (underway.empty()) writing.clear();
+    const auto* next = reinterpret_cast<const float*>(bytes.data());
+    for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+      if (step.outputs[i] == 0) continue;
+      const std::size_t piece = i;
+      const std::int64_t token = request.pieces[piece].first;
+      std::int64_t outputs = 0;
+      for (; i < step.outputs.size() && step.outputs[i] > 0; ++i) {
+        outputs += step.outputs[i];
+        request.pieces[i].first = step.ends[i];
+      }
+      const auto count = to_size(outputs * vocabulary());
+      request.visit(piece, token, {next, count});
+      next += count;
+    }
     return ok();
   }
 
@@ -393,16 +441,21 @@ Result<std::span<const float>> Session::append_each(std::span<const SequenceToke
     const auto each = to_size(state_->vocabulary());
     std::span<const float> last;
     State::Request request;
-    for (const auto& [sequence, tokens] : more) {
-      const std::int64_t length = state_->of(sequence).length();
-      request.pieces.push_back({sequence, length + static_cast<std::int64_t>(tokens.size()) - 1});
+    std::vector<std::size_t> places;  // of logits, by piece
+    std::size_t wanted = 0;
+    for (const auto& [sequence, tokens, logits] : more) {
+      const std::int64_t length = state_->pool.length(sequence) + std::ssize(tokens);
+      request.pieces.push_back({sequence, logits ? length - 1 : length});
+      places.push_back(wanted);
+      if (logits) ++wanted;
     }
     request.visit = [&](std::size_t piece, std::int64_t, std::span<const float> logits) {
       last = logits;
-      if (logits.size() == more.size() * each) return;  // of all of them
+      // Those of all pieces, which have no more steps then.
+      if (wanted == more.size() && logits.size() == wanted * each) return;
       std::vector<float>& all = state_->logits;
-      all.resize(more.size() * each);
-      std::ranges::copy(logits, all.begin() + static_cast<std::ptrdiff_t>(piece * each));
+      all.resize(wanted * each);
+      std::ranges::copy(logits, all.begin() + static_cast<std::ptrdiff_t>(places[piece] * each));
       last = all;
     };
     request.cancel = cancel;
@@ -435,7 +488,27 @@ Status Session::truncate(std::int64_t length, std::int64_t sequence) {
   if (length < 0 || length > now) {
     return invalid("can't go back to {} tokens: there are {}", length, now);
   }
-  state_->truncate(sequence, length);
+  state_->pool.truncate(sequence, length);
+  return ok();
+}
+
+Status Session::fork(std::int64_t from, std::int64_t to, std::int64_t length) {
+  return guarded([&]() -> Status {
+    SHUNT_TRY(state_->check_sequence(from));
+    SHUNT_TRY(state_->check_sequence(to));
+    const std::int64_t now = this->length(from);
+    if (length < -1 || length > now) {
+      return invalid("can't fork {} tokens of sequence {}: there are {}", length, from, now);
+    }
+    state_->pool.fork(from, to, length == -1 ? now : length);
+    return ok();
+  });
+}
+
+Status Session::set_scope(std::int64_t sequence, std::string scope) {
+  SHUNT_TRY(state_->check_sequence(sequence));
+  state_->pool.truncate(sequence, 0);
+  state_->pool.set_scope(sequence, std::move(scope));  // neither needs memory
   return ok();
 }
 
@@ -446,10 +519,27 @@ std::int64_t Session::sequences() const {
   return state_->options.sequences;
 }
 std::int64_t Session::length(std::int64_t sequence) const {
-  return state_->check_sequence(sequence) ? state_->of(sequence).length() : 0;
+  return state_->check_sequence(sequence) ? state_->pool.length(sequence) : 0;
 }
 std::int64_t Session::context() const {
   return state_->options.context;
+}
+
+Result<std::int64_t> Session::append_cached(std::int64_t sequence,
+                                            std::span<const std::int32_t> tokens) {
+  return guarded([&]() -> Result<std::int64_t> {
+    const SequenceTokens only = {sequence, tokens};
+    SHUNT_TRY(state_->check({&only, 1}));
+    return state_->pool.append_known(sequence, tokens);
+  });
+}
+
+std::int64_t Session::taken() const {
+  return state_->pool.taken();
+}
+
+std::int64_t Session::computed() const {
+  return state_->computed;
 }
 
 Trace* Session::trace() const {

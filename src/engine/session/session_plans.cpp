@@ -35,7 +35,7 @@ FitRequest SessionPlans::request(std::vector<StepShape> steps, const MemoryBudge
 /// Notes a refusal of memory, and reports it.
 void SessionPlans::note_refusal(const std::string& line) {
   notes_.push_back(line);
-  say(line);
+  log_line(line);
 }
 
 Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) const {
@@ -43,15 +43,15 @@ Result<Verdict> SessionPlans::judge(const FitRequest& request, const Fit& fit) c
   return judge_fit(model_, request, fit, model_.placement.fallback);
 }
 
-void SessionPlans::say(const std::string& line) const {
-  if (model_.placement.fallback.say) model_.placement.fallback.say(line);
+void SessionPlans::log_line(const std::string& line) const {
+  if (model_.placement.fallback.log) model_.placement.fallback.log(line);
 }
 
 /// Lines that were reported when the model was loaded, or since, are not repeated.
-void SessionPlans::say(const Verdict& verdict) {
+void SessionPlans::log_line(const Verdict& verdict) {
   if (verdict.fell_back <= fell_back_) return;
   fell_back_ = verdict.fell_back;
-  for (const std::string& line : verdict.lines) say(line);
+  for (const std::string& line : verdict.lines) log_line(line);
 }
 
 Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
@@ -78,12 +78,6 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
       return name_device(std::move(blocks.error()),
                          fmt::format("{} bytes for the cache", layout->total()));
     }
-    if (reads_free_rows()) {
-      for (const auto& block : *blocks) {
-        Status zeroed = block->fill(0, block->size(), std::byte{0});
-        if (!zeroed) return name_device(std::move(zeroed.error()), "the cache");
-      }
-    }
     for (std::size_t i = 0; i < who.size(); ++i)
       caches_[who[i]] = {(*blocks)[layout->places[i].block].get(), layout->places[i].offset};
     for (auto& block : *blocks) {
@@ -92,13 +86,6 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
     }
   }
   return ok();
-}
-
-bool SessionPlans::reads_free_rows() const {
-  const auto rounds = [](const Device* device) {
-    return device->info().dynamic_dim_granularity > 1;
-  };
-  return options_.sequences > 1 || std::ranges::any_of(model_.devices, rounds);
 }
 
 /// A weight where the model has it, or on the CPU if it is to be used from there: then as it is in
@@ -205,7 +192,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
       notes_.resize(notes_before);
       return made;
     }
-    say(verdict);
+    log_line(verdict);
     notes_.insert(notes_.end(), fit.notes.begin(), fit.notes.end());
     homes_ = std::move(fit.homes);
     return ok();
@@ -231,7 +218,7 @@ Result<StepPlan> SessionPlans::make_one(const StepShape& shape) {
     SHUNT_ASSIGN(const Verdict verdict, judge(request, fit));
     budget.plan(fit);
     auto made = compile_step(shape, fit);
-    if (made) say(verdict);
+    if (made) log_line(verdict);
     return made;
   };
   return budget.run(attempt, [this](const std::string& line) { note_refusal(line); });
@@ -258,17 +245,15 @@ Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
   return contents;
 }
 
-std::int64_t SessionPlans::cache_rows() const {
-  return step_shape(options_, 1, 1).context;
-}
-
-Status SessionPlans::zero_rows(std::int64_t first, std::int64_t end) {
+Status SessionPlans::copy_rows(const BlockCopy& rows) {
+  const std::int64_t all = step_shape(options_, 1, 1).context;
   for (std::size_t i = 0; i < caches_.size(); ++i) {
-    const std::size_t row = cache_bytes_[i] / to_size(cache_rows());
-    const std::size_t start = caches_[i].offset + to_size(first) * row;
-    const std::size_t bytes = to_size(end - first) * row;
-    Status zeroed = caches_[i].buffer->fill(start, bytes, std::byte{0});
-    if (!zeroed) return of_cache(std::move(zeroed.error()), i);
+    const std::size_t row = cache_bytes_[i] / to_size(all);
+    const auto at = [&](std::int64_t block) {
+      return Address{caches_[i].buffer, caches_[i].offset + to_size(block * kCacheBlock) * row};
+    };
+    Status copied = copy(at(rows.to), at(rows.from), to_size(rows.rows) * row);
+    if (!copied) return of_cache(std::move(copied.error()), i);
   }
   return ok();
 }
@@ -325,26 +310,26 @@ Result<StepPlan*> SessionPlans::plan_for(std::int64_t tokens, std::int64_t outpu
 
 /// A plan is placed for its largest step. For a few tokens sending weights takes longer than it
 /// saves: these have a plan of their own that does not.
-bool SessionPlans::wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const {
-  return whole.streams && tokens <= few() && options_.batch > few();
+bool SessionPlans::uses_plan_for_few(const StepPlan& whole, std::int64_t tokens) const {
+  return whole.streams && tokens <= few() && whole.step->token_count.max > few();
 }
 
 Result<StepPlan*> SessionPlans::plan_to_append(std::int64_t tokens) {
-  if (tokens == 1) return plan_for(1, 1);
-  SHUNT_ASSIGN(StepPlan * whole, plan_for(options_.batch, outputs_of(options_.batch)));
-  if (!wants_plan_for_few(*whole, tokens)) return whole;
+  const StepShape shape = session_step(options_, tokens);
+  SHUNT_ASSIGN(StepPlan * whole, plan_for(shape.tokens, shape.outputs));
+  if (!uses_plan_for_few(*whole, tokens)) return whole;
   auto small = plan_for(few(), outputs_of(few()));
   if (small) return small;
   const ErrorCode code = small.error().code();  // no room, or its fallback is denied
   if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported) return small;
   if (!intact_) return small;
-  return plan_for(options_.batch, outputs_of(options_.batch));
+  return plan_for(shape.tokens, shape.outputs);
 }
 
 StepPlan* SessionPlans::find_to_append(std::int64_t tokens) {
-  if (tokens == 1) return find(1, 1);
-  StepPlan* const whole = find(options_.batch, outputs_of(options_.batch));
-  if (whole == nullptr || !wants_plan_for_few(*whole, tokens)) return whole;
+  const StepShape shape = session_step(options_, tokens);
+  StepPlan* const whole = find(shape.tokens, shape.outputs);
+  if (whole == nullptr || !uses_plan_for_few(*whole, tokens)) return whole;
   return find(few(), outputs_of(few()));
 }
 

@@ -15,6 +15,7 @@
 #include "engine/load/pinned_ranges.h"
 #include "engine/load/weights_in_memory.h"
 #include "engine/model_state.h"
+#include "engine/session/block_pool.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -49,14 +50,8 @@ class SessionPlans {
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
-  /// Whether steps read cache rows that hold no token: between those of several sequences, or
-  /// because a device needs the number of rows rounded. The mask hides such rows, but they must not
-  /// hold NaN. So new caches are zeroed, and after a failed step the caller zeroes such rows.
-  bool reads_free_rows() const;
-  /// Rows of each cache.
-  std::int64_t cache_rows() const;
-  /// Zeroes rows [first, end) of all caches.
-  Status zero_rows(std::int64_t first, std::int64_t end);
+  /// Copies the first rows of a block of all caches to another block.
+  Status copy_rows(const BlockCopy& rows);
   /// All that is in the caches, one after the other; to be written into caches of another
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;
@@ -78,8 +73,8 @@ class SessionPlans {
   FitRequest request(std::vector<StepShape> steps, const MemoryBudget& budget) const;
   void note_refusal(const std::string& line);
   Result<Verdict> judge(const FitRequest& request, const Fit& fit) const;
-  void say(const std::string& line) const;
-  void say(const Verdict& verdict);
+  void log_line(const std::string& line) const;
+  void log_line(const Verdict& verdict);
   Status make_all(std::vector<StepShape> steps);
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
@@ -88,7 +83,7 @@ class SessionPlans {
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
   void pin_sent_caches(const StepPlan& made, const Graph& graph);
   void clear();
-  bool wants_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
+  bool uses_plan_for_few(const StepPlan& whole, std::int64_t tokens) const;
   std::int64_t few() const { return model_.placement.stream_rows - 1; }
   /// Steps of at most this many tokens have plans of their own: they are the rest of a prompt.
   std::int64_t lone_tokens() const { return options_.batch > few() ? few() : 0; }

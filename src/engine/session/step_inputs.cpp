@@ -4,16 +4,15 @@
 #include <numeric>
 #include <set>
 
+#include "base/ceil_div.h"
 #include "base/indexed_vector.h"
+#include "base/to_size.h"
 #include "device/device_set.h"
-#include "engine/load/cache_rows.h"
 #include "shunt/message.h"
 
 namespace shunt {
 
 namespace {
-
-constexpr std::uint16_t kHalfMinusInfinity = 0xfc00;
 
 /// The elements of an input.
 template <class T>
@@ -26,18 +25,18 @@ std::int64_t size_of(std::span<const std::int32_t> tokens) {
   return static_cast<std::int64_t>(tokens.size());
 }
 
-/// The cache rows of the first `length` tokens of the part's sequence: visit(first, end).
-template <class Visit>
-void each_run(const StepPart& part, std::int64_t length, const Visit& visit) {
-  for (std::size_t i = 0; length > 0; ++i, length -= CacheRows::kBlock) {
-    const std::int64_t first = part.blocks[i] * CacheRows::kBlock;
-    visit(first, first + std::min(length, CacheRows::kBlock));
-  }
+/// The tokens of the part's sequence after the step.
+std::int64_t length_after(const StepPart& part) {
+  return part.length + size_of(part.tokens);
+}
+
+std::int64_t round_up(std::int64_t n, std::int64_t granularity, std::int64_t most) {
+  return std::max(n, std::min(ceil_div(n, granularity) * granularity, most));
 }
 
 std::int64_t row_of(const StepPart& part, std::int64_t position) {
   const IndexedSpan<std::int64_t, const std::int64_t> blocks(part.blocks);
-  return blocks[position / CacheRows::kBlock] * CacheRows::kBlock + position % CacheRows::kBlock;
+  return blocks[position / kCacheBlock] * kCacheBlock + position % kCacheBlock;
 }
 
 }  // namespace
@@ -71,41 +70,57 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
   std::int64_t token_count = 0;
   std::int64_t output_count = 0;
   std::int64_t row_count = 0;
+  std::int64_t sequence_count = 0;
+  std::int64_t block_count = 0;
   for (const StepPart& part : parts) {
+    if (part.tokens.empty()) continue;
     token_count += size_of(part.tokens);
     output_count += part.outputs;
-    if (part.tokens.empty()) continue;
-    each_run(part, part.length + size_of(part.tokens),
-             [&](std::int64_t, std::int64_t end) { row_count = std::max(row_count, end); });
+    ++sequence_count;
+    const std::int64_t length = length_after(part);
+    const std::int64_t blocks = ceil_div(length, kCacheBlock);
+    block_count += blocks;
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const std::int64_t used = std::min(length - i * kCacheBlock, kCacheBlock);
+      row_count = std::max(row_count, part.blocks[to_size(i)] * kCacheBlock + used);
+    }
   }
-  const std::int64_t context = plan.graph().node(step.mask.id).result.size(0);
-  row_count = std::min((row_count + granularity - 1) / granularity * granularity, context);
+  row_count = round_up(row_count, granularity, step.row_count.max);
+  const std::int64_t entries = round_up(
+      block_count, std::max<std::int64_t>(granularity / kCacheBlock, 1), step.block_count.max);
+  SHUNT_TRY(plan.set_dynamic_dim(step.sequence_count, sequence_count));
+  SHUNT_TRY(plan.set_dynamic_dim(step.block_count, entries));
   SHUNT_TRY(plan.set_dynamic_dim(step.token_count, token_count));
   SHUNT_TRY(plan.set_dynamic_dim(step.output_count, output_count));
   SHUNT_TRY(plan.set_dynamic_dim(step.row_count, row_count));
   SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, step.tokens));
   SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, step.positions));
   SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, step.cache_rows));
-  SHUNT_ASSIGN(const auto mask, input<std::uint16_t>(plan, step.mask));
+  SHUNT_ASSIGN(const auto sequences, input<std::int32_t>(plan, step.sequences));
+  SHUNT_ASSIGN(const auto table, input<std::int32_t>(plan, step.block_table));
   SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, step.output_ids));
   if (step.row_numbers.id != kNoNode) {
     SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, step.row_numbers));
     std::iota(numbers.begin(), numbers.end(), 0);
   }
+  std::ranges::fill(table, 0);  // entries that a device wanted, and no sequence has
   std::size_t token = 0;
   std::size_t output = 0;
+  std::size_t sequence = 0;
+  std::size_t entry = 0;
   for (const StepPart& part : parts) {
+    if (part.tokens.empty()) continue;
+    sequences[sequence++] = static_cast<std::int32_t>(token + part.tokens.size());
+    sequences[sequence++] = static_cast<std::int32_t>(length_after(part));
+    sequences[sequence++] = static_cast<std::int32_t>(entry);
+    const auto blocks = to_size(ceil_div(length_after(part), kCacheBlock));
+    for (std::size_t i = 0; i < blocks; ++i)
+      table[entry++] = static_cast<std::int32_t>(part.blocks[i]);
     for (std::size_t i = 0; i < part.tokens.size(); ++i, ++token) {
       const std::int64_t position = part.length + static_cast<std::int64_t>(i);
       ids[token] = part.tokens[i];
       positions[token] = static_cast<std::int32_t>(position);
       rows[token] = row_of(part, position);
-      // A token may look at itself and at all of its sequence before it.
-      std::uint16_t* row = mask.data() + static_cast<std::int64_t>(token) * context;
-      std::fill(row, row + row_count, kHalfMinusInfinity);
-      each_run(part, position + 1, [&](std::int64_t first, std::int64_t end) {
-        std::fill(row + first, row + end, std::uint16_t{0});
-      });
     }
     for (std::int64_t i = 0; i < part.outputs; ++i, ++output) {
       output_ids[output] =
@@ -117,9 +132,9 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
 
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
                  std::int64_t length, std::int64_t outputs) {
-  CacheRows rows(1);
-  rows.resize(0, length + size_of(tokens));
-  const StepPart only = {tokens, length, outputs, rows.blocks(0)};
+  std::vector<std::int64_t> blocks(to_size(ceil_div(length + size_of(tokens), kCacheBlock)));
+  std::iota(blocks.begin(), blocks.end(), 0);
+  const StepPart only = {tokens, length, outputs, blocks};
   return fill_step(plan, step, {&only, 1});
 }
 

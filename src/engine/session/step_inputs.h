@@ -17,13 +17,13 @@ struct StepPart {
   std::span<const std::int32_t> tokens;       ///< maybe none
   std::int64_t length = 0;                    ///< tokens before these
   std::int64_t outputs = 0;                   ///< number of last tokens whose logits are made
-  std::span<const std::int64_t> blocks = {};  ///< CacheRows::blocks(): of all these tokens
+  std::span<const std::int64_t> blocks = {};  ///< BlockPool::blocks(): of all these tokens
 };
 
 /// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and
 /// logits follow each other as the sequences do. The number of cache rows is rounded up to a
-/// multiple of `granularity` (row_granularity()), but not beyond those that there are. The mask
-/// hides the added rows, whose content must be numbers.
+/// multiple of `granularity` (row_granularity()), but not beyond those that there are. No token
+/// reads the added rows.
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> parts,
                  std::int64_t granularity = 1);
 /// The granularity of the number of cache rows for the devices that compute a plan: the

@@ -176,8 +176,8 @@ class Gated final : public Differentiable<P> {
     const Result<Value> one = as_f32(g, node.source(0));
     if (node.given(1)) {
       const Halves halves = row_.back(g, node.dy(), one, as_f32(g, node.source(1)), params);
-      SHUNT_TRY(node.give(0, halves.gate));
-      return node.give(1, halves.up);
+      SHUNT_TRY(node.add_gradient(0, halves.gate));
+      return node.add_gradient(1, halves.up);
     }
     const Shape half = node.tensor(node.y()).shape;
     SHUNT_TRY(expect_fixed_for(half[0], "half of a row"));
@@ -186,7 +186,7 @@ class Gated final : public Differentiable<P> {
     const bool swapped = params.gate == GateHalf::kSecond;
     const Halves halves =
         row_.back(g, node.dy(), swapped ? second : first, swapped ? first : second, params);
-    return node.give(
+    return node.add_gradient(
         0, swapped ? concat(g, halves.up, halves.gate, 0) : concat(g, halves.gate, halves.up, 0));
   }
 

@@ -1,5 +1,6 @@
 /// \file
-/// The parts of attention: positions (rope), softmax, and attention as one op.
+/// The parts of attention: positions (rope), softmax, and attention as one op: over one matrix of
+/// keys, or over a KV cache of many sequences in blocks (paged attention).
 #pragma once
 
 #include <array>
@@ -149,5 +150,70 @@ const Op& attention_op();
 /// The result is F32 [Dv, H, T, S].
 Result<Value> attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand mask = absent(),
                         AttentionParams params = {}, Operand sinks = absent());
+
+/// The keys that a query at position p sees, of those of its sequence, whose positions count from
+/// 0.
+enum class AttentionSpan : std::uint8_t {
+  kCausal,               ///< up to p
+  kSlidingWindow,        ///< the last `window` up to p: above p - window
+  kChunked,              ///< up to p, from the last multiple of `window` on
+  kBidirectional,        ///< all
+  kBidirectionalWindow,  ///< those at most window / 2 positions away
+};
+/// "causal", "sliding window", "chunked", "bidirectional", "bidirectional window".
+std::string_view to_string(AttentionSpan span);
+
+/// Positions [first, end).
+struct SeenSpan {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+/// The keys that the query at `position` sees in a sequence of `length` keys.
+SeenSpan seen_span(AttentionSpan span, std::int64_t window, std::int64_t position,
+                   std::int64_t length);
+
+/// Parameters of paged_attention().
+struct PagedAttentionParams {
+  float scale = 1;     ///< finite; 1 / sqrt(D) in most models
+  float max_bias = 0;  ///< of alibi_slope(), 0 to 100
+  float softcap = 0;   ///< as in attention()
+  AttentionSpan span = AttentionSpan::kCausal;
+  std::int64_t window = 0;  ///< above 0 where the span has one, else 0
+  std::int64_t block = 64;  ///< rows of a block: a multiple of 16, at most 65536
+  template <class F>
+  void each(F f) const {
+    f("scale", scale);
+    f("max_bias", max_bias);
+    f("softcap", softcap);
+    f("span", span);
+    f("window", window);
+    f("block", block);
+  }
+};
+
+const Op& paged_attention_op();
+/// Attention of tokens of several sequences over a KV cache in blocks (arXiv 2309.06180). A column
+/// s of `sequences` describes a sequence: its tokens are those of q from the end of the sequence
+/// before (0 for the first) up to sequences[0, s]. It has sequences[1, s] keys, the last of which
+/// are those of its tokens. So with c tokens, token i has position p = sequences[1, s] - c + i. Key
+/// n is row `block_table[sequences[2, s] + n / block] * block + n % block` of k and v. Rows in no
+/// table, and those after a sequence's last key, are never read.
+/// `y[:, h, t]` is the sum over the keys n that p sees (seen_span()) of `w[n] * v[:, hk, row(n)]`,
+/// where w is the softmax over them of
+///   `cap(scale * dot(q[:, h, t], k[:, hk, row(n)])) + alibi_slope(h) * (mask[n, t, h] - a)`,
+/// with cap, hk and sinks as in attention(). `a = abs(p - n)` if max_bias is above 0, else 0. A
+/// token that is of no sequence, those from the last end on, gives 0. So does one that sees no key.
+/// Precision and not-a-numbers are as in attention().
+///
+/// A run fails where ends decrease or are beyond T, and where a sequence has fewer keys than
+/// tokens. It also fails for an entry that is not in the table, a row that is not in k, and a key
+/// without a column of the mask. `q`: F32 [D, H, T]. `k`: [D, Hk, R], `v`: [Dv, Hk, R], each of
+/// type F32, F16, BF16, Q8_0 or Q4_0. Hk divides H. Values that are the first elements of keys
+/// (latent attention) are a view of k. `sequences`: I32 [3, S]. `block_table`: I32 [E]. `mask`,
+/// optional: F32 or F16 [N, T, 1 or H], by position of the key. `sinks`, optional: F32 [H]. The
+/// result is F32 [Dv, H, T].
+Result<Value> paged_attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand sequences,
+                              Operand block_table, PagedAttentionParams params,
+                              Operand mask = absent(), Operand sinks = absent());
 
 }  // namespace shunt

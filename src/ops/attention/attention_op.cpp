@@ -116,12 +116,12 @@ class Attention final : public Differentiable<AttentionParams> {
     const Result<Value> p = softmax(g, scores, node.source(3), how, node.source(4));
 
     const Result<Value> dy = permute(g, node.dy(), kByHead);
-    if (node.wants(2)) {
+    if (node.needs_gradient(2)) {
       SHUNT_ASSIGN(const Tensor of_v, g.find(v));
       const Result<Value> dv = matmul_back_by_w(g, dy, p, of_v.shape);
-      SHUNT_TRY(node.give(2, permute(g, dv, {1, 2, 0, 3})));
+      SHUNT_TRY(node.add_gradient(2, permute(g, dv, {1, 2, 0, 3})));
     }
-    if (!node.wants(0) && !node.wants(1)) return ok();
+    if (!node.needs_gradient(0) && !node.needs_gradient(1)) return ok();
     SHUNT_ASSIGN(const Tensor of_p, g.find(p));
     Result<Value> dscores = softmax_back(g, matmul_back_by_x(g, dy, v, of_p.shape), p, how);
     if (capped) {
@@ -130,13 +130,14 @@ class Attention final : public Differentiable<AttentionParams> {
           scale(g, sqr(g, bent), {.scale = -params.scale, .bias = params.scale});
       dscores = mul(g, dscores, slope);
     }
-    if (node.wants(0)) {
+    if (node.needs_gradient(0)) {
       SHUNT_ASSIGN(const Tensor of_q, g.find(q));
-      SHUNT_TRY(node.give(0, permute(g, matmul_back_by_x(g, dscores, k, of_q.shape), kByHead)));
+      SHUNT_TRY(
+          node.add_gradient(0, permute(g, matmul_back_by_x(g, dscores, k, of_q.shape), kByHead)));
     }
-    if (!node.wants(1)) return ok();
+    if (!node.needs_gradient(1)) return ok();
     SHUNT_ASSIGN(const Tensor of_k, g.find(k));
-    return node.give(1, permute(g, matmul_back_by_w(g, dscores, q, of_k.shape), kByHead));
+    return node.add_gradient(1, permute(g, matmul_back_by_w(g, dscores, q, of_k.shape), kByHead));
   }
 };
 

@@ -123,8 +123,9 @@ class Rope final : public Differentiable<RopeParams> {
   }
 
   Status gradient_rule(Backward& node, const RopeParams& params) const override {
-    if (!node.wants(0)) return ok();
-    return node.give(0, rope_back(node.g, node.dy(), node.source(1), node.source(2), params));
+    if (!node.needs_gradient(0)) return ok();
+    return node.add_gradient(0,
+                             rope_back(node.g, node.dy(), node.source(1), node.source(2), params));
   }
 };
 

@@ -59,19 +59,19 @@ class Softmax final : public Differentiable<SoftmaxParams> {
     GraphBuilder& g = node.g;
     const Result<Value> dy = node.dy();
     const Result<Value> y = node.y();
-    if (node.wants(0)) SHUNT_TRY(node.give(0, softmax_back(g, dy, y, params)));
-    if (node.wants(1)) {
+    if (node.needs_gradient(0)) SHUNT_TRY(node.add_gradient(0, softmax_back(g, dy, y, params)));
+    if (node.needs_gradient(1)) {
       if (params.max_bias != 0)
         return fail(ErrorCode::kUnsupported, "a mask with slopes has no gradient rule");
-      SHUNT_TRY(node.give(1, sum_repeats(g, softmax_back(g, dy, y), node.shape(1))));
+      SHUNT_TRY(node.add_gradient(1, sum_repeats(g, softmax_back(g, dy, y), node.shape(1))));
     }
-    if (!node.wants(2)) return ok();
+    if (!node.needs_gradient(2)) return ok();
     // A sink's share of a row, 1 - sum(y), gives nothing, and takes from all others.
     const Result<Value> share = scale(g, sum_rows(g, y), {.scale = -1, .bias = 1});
     const Result<Value> lost = mul(g, share, sum_rows(g, mul(g, y, dy)));
     const Dim heads = node.shape(2)[0];
     const Result<Value> by_head = sum_repeats(g, neg(g, lost), {1, 1, heads});
-    return node.give(2, reshape(g, by_head, {heads}));
+    return node.add_gradient(2, reshape(g, by_head, {heads}));
   }
 };
 

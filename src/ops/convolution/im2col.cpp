@@ -53,7 +53,7 @@ class Im2col final : public Differentiable<Im2colParams> {
     const Shape x = node.shape(0);
     SHUNT_TRY(expect_fixed_for(x[0], "dimension 0 of x"));
     SHUNT_TRY(expect_fixed_for(x[1], "dimension 1 of x"));
-    return node.give(0, im2col_back(node.g, node.dy(), {params, {x[0].max, x[1].max}}));
+    return node.add_gradient(0, im2col_back(node.g, node.dy(), {params, {x[0].max, x[1].max}}));
   }
 };
 

@@ -80,8 +80,10 @@ class Concat final : public Differentiable<ConcatParams> {
     SHUNT_TRY(expect_fixed_for(node.shape(1)[dim], fmt::format("dimension {} of b", dim)));
     Sizes after_a = {};
     after_a[dim] = a[dim].max;
-    if (node.wants(0)) SHUNT_TRY(node.give(0, view(node.g, node.dy(), {}, a)));
-    return node.wants(1) ? node.give(1, view(node.g, node.dy(), after_a, node.shape(1))) : ok();
+    if (node.needs_gradient(0)) SHUNT_TRY(node.add_gradient(0, view(node.g, node.dy(), {}, a)));
+    return node.needs_gradient(1)
+               ? node.add_gradient(1, view(node.g, node.dy(), after_a, node.shape(1)))
+               : ok();
   }
 };
 

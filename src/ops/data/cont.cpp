@@ -22,7 +22,7 @@ class Cont final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    return node.give(0, node.dy());
+    return node.add_gradient(0, node.dy());
   }
 
  private:

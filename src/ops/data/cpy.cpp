@@ -41,8 +41,8 @@ class Cpy final : public Differentiable<NoParams> {
 
   /// The previous content of dst is lost.
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    SHUNT_TRY(node.give_zero(0));
-    return node.give(1, node.dy());
+    SHUNT_TRY(node.add_zero_gradient(0));
+    return node.add_gradient(1, node.dy());
   }
 };
 

@@ -38,7 +38,7 @@ class Diag final : public Differentiable<NoParams> {
     // The diagonal: the rest of each row without the other elements.
     const Shape x = node.shape(0);
     const Result<Value> ones = diag(node.g, fill(node.g, {x[0]}, 1));
-    return node.give(0, transpose(node.g, sum_rows(node.g, mul(node.g, node.dy(), ones))));
+    return node.add_gradient(0, transpose(node.g, sum_rows(node.g, mul(node.g, node.dy(), ones))));
   }
 };
 

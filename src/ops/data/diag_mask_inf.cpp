@@ -45,7 +45,7 @@ class DiagMaskInf final : public Differentiable<DiagMaskInfParams> {
     const Shape x = node.shape(0);
     const Result<Value> scores = zeros(node.g, {x[0], x[1]});
     const Result<Value> seen = exp(node.g, diag_mask_inf(node.g, scores, params.n_past));
-    return node.give(0, mul(node.g, node.dy(), seen));
+    return node.add_gradient(0, mul(node.g, node.dy(), seen));
   }
 };
 

@@ -79,7 +79,7 @@ class Pad final : public Differentiable<PadParams> {
   Status gradient_rule(Backward& node, const PadParams& params) const override {
     if (params.padding == Padding::kCircular)
       return fail(ErrorCode::kUnsupported, "circular padding has no gradient rule");
-    return node.give(0, view(node.g, node.dy(), params.before, node.shape(0)));
+    return node.add_gradient(0, view(node.g, node.dy(), params.before, node.shape(0)));
   }
 };
 

@@ -35,7 +35,7 @@ class Repeat final : public Differentiable<RepeatParams> {
   }
 
   Status gradient_rule(Backward& node, const RepeatParams&) const override {
-    return node.give(0, sum_repeats(node.g, node.dy(), node.shape(0)));
+    return node.add_gradient(0, sum_repeats(node.g, node.dy(), node.shape(0)));
   }
 };
 

@@ -43,7 +43,7 @@ class Roll final : public Differentiable<RollParams> {
   Status gradient_rule(Backward& node, const RollParams& params) const override {
     Sizes back = {};
     for (std::size_t i = 0; i < kMaxDims; ++i) back[i] = -params.shift[i];
-    return node.give(0, roll(node.g, node.dy(), back));
+    return node.add_gradient(0, roll(node.g, node.dy(), back));
   }
 };
 

@@ -53,10 +53,12 @@ class Set final : public Differentiable<SetParams> {
 
   Status gradient_rule(Backward& node, const SetParams& params) const override {
     const Shape x = node.shape(1);
-    if (node.wants(1)) SHUNT_TRY(node.give(1, view(node.g, node.dy(), params.start, x)));
-    if (!node.wants(0)) return ok();
+    if (node.needs_gradient(1))
+      SHUNT_TRY(node.add_gradient(1, view(node.g, node.dy(), params.start, x)));
+    if (!node.needs_gradient(0)) return ok();
     // The previous content of the window is lost.
-    return node.give(0, set(node.g, dup(node.g, node.dy()), zeros(node.g, x), params.start));
+    return node.add_gradient(0,
+                             set(node.g, dup(node.g, node.dy()), zeros(node.g, x), params.start));
   }
 };
 

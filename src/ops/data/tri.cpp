@@ -36,7 +36,7 @@ class Tri final : public Differentiable<TriParams> {
   }
 
   Status gradient_rule(Backward& node, const TriParams& params) const override {
-    return node.give(0, tri(node.g, node.dy(), params));
+    return node.add_gradient(0, tri(node.g, node.dy(), params));
   }
 };
 

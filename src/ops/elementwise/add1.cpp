@@ -34,8 +34,8 @@ class Add1 final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    SHUNT_TRY(node.give(0, node.dy()));
-    return node.wants(1) ? node.give(1, sum(node.g, node.dy())) : ok();
+    SHUNT_TRY(node.add_gradient(0, node.dy()));
+    return node.needs_gradient(1) ? node.add_gradient(1, sum(node.g, node.dy())) : ok();
   }
 };
 

@@ -48,8 +48,8 @@ class AddId final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    SHUNT_TRY(node.give(0, node.dy()));
-    if (!node.wants(1)) return ok();
+    SHUNT_TRY(node.add_gradient(0, node.dy()));
+    if (!node.needs_gradient(1)) return ok();
     const Shape b = node.shape(1);
     SHUNT_TRY(expect_fixed_for(b[1], "the number of rows of b"));
     SHUNT_TRY(expect_fixed_for(node.shape(0)[1], "dimension 1 of x"));
@@ -58,7 +58,7 @@ class AddId final : public Differentiable<NoParams> {
     const Dim rows = times(node.shape(0)[2], used);
     const Result<Value> dy = reshape(node.g, packed(node.g, node.dy()), {b[0], rows});
     const Result<Value> ids = reshape(node.g, packed(node.g, node.source(2)), {rows});
-    return node.give(1, get_rows_back(node.g, dy, ids, b[1].max));
+    return node.add_gradient(1, get_rows_back(node.g, dy, ids, b[1].max));
   }
 };
 

@@ -76,9 +76,9 @@ class Arithmetic final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    if (node.wants(0)) SHUNT_TRY(node.give(0, row_.by_a(node)));
-    if (!node.wants(1)) return ok();
-    return node.give(1, sum_repeats(node.g, row_.by_b(node), node.shape(1)));
+    if (node.needs_gradient(0)) SHUNT_TRY(node.add_gradient(0, row_.by_a(node)));
+    if (!node.needs_gradient(1)) return ok();
+    return node.add_gradient(1, sum_repeats(node.g, row_.by_b(node), node.shape(1)));
   }
 
  private:

@@ -34,7 +34,7 @@ class Scale final : public Differentiable<ScaleParams> {
   }
 
   Status gradient_rule(Backward& node, const ScaleParams& params) const override {
-    return node.give(0, scale(node.g, node.dy(), {.scale = params.scale}));
+    return node.add_gradient(0, scale(node.g, node.dy(), {.scale = params.scale}));
   }
 };
 

@@ -73,11 +73,11 @@ class Matmul final : public Differentiable<NoParams> {
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
     const Result<Value> dy = node.dy();
-    if (node.wants(0)) {
-      SHUNT_TRY(node.give(0, matmul_back_by_w(node.g, dy, node.source(1), node.shape(0))));
+    if (node.needs_gradient(0)) {
+      SHUNT_TRY(node.add_gradient(0, matmul_back_by_w(node.g, dy, node.source(1), node.shape(0))));
     }
-    if (!node.wants(1)) return ok();
-    return node.give(1, matmul_back_by_x(node.g, dy, node.source(0), node.shape(1)));
+    if (!node.needs_gradient(1)) return ok();
+    return node.add_gradient(1, matmul_back_by_x(node.g, dy, node.source(0), node.shape(1)));
   }
 };
 

@@ -58,7 +58,7 @@ class GroupNorm final : public Differentiable<GroupNormParams> {
     };
     const Result<Value> dx =
         standardize_back(node.g, rows(node.dy()), rows(as_f32(node.g, node.source(0))), params.eps);
-    return node.give(0, reshape(node.g, dx, x));
+    return node.add_gradient(0, reshape(node.g, dx, x));
   }
 };
 

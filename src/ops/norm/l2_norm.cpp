@@ -56,7 +56,7 @@ class L2Norm final : public Differentiable<L2NormParams> {
     const Result<Value> y = div(g, x, divisor);
     // A row that is divided by its own length can't get longer: the component along y is lost.
     const Result<Value> along = mul(g, sum_rows(g, mul(g, y, dy)), is_above(g, length, params.eps));
-    return node.give(0, div(g, sub(g, dy, mul(g, y, along)), divisor));
+    return node.add_gradient(0, div(g, sub(g, dy, mul(g, y, along)), divisor));
   }
 };
 

@@ -44,7 +44,7 @@ class Norm final : public Differentiable<NormParams> {
 
   Status gradient_rule(Backward& node, const NormParams& params) const override {
     const Result<Value> x = as_f32(node.g, node.source(0));
-    return node.give(0, standardize_back(node.g, node.dy(), x, params.eps));
+    return node.add_gradient(0, standardize_back(node.g, node.dy(), x, params.eps));
   }
 };
 

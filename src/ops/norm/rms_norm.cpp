@@ -43,7 +43,7 @@ class RmsNorm final : public Differentiable<RmsNormParams> {
 
   Status gradient_rule(Backward& node, const RmsNormParams& params) const override {
     const Result<Value> x = as_f32(node.g, node.source(0));
-    return node.give(0, rms_norm_back(node.g, node.dy(), x, params));
+    return node.add_gradient(0, rms_norm_back(node.g, node.dy(), x, params));
   }
 };
 

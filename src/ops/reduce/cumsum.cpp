@@ -40,7 +40,7 @@ class Cumsum final : public Differentiable<NoParams> {
   Status gradient_rule(Backward& node, const NoParams&) const override {
     // An element is in its own sum and in all after it: in all of the row but those before it.
     const Result<Value> with_all = add(node.g, node.dy(), sum_rows(node.g, node.dy()));
-    return node.give(0, sub(node.g, with_all, cumsum(node.g, node.dy())));
+    return node.add_gradient(0, sub(node.g, with_all, cumsum(node.g, node.dy())));
   }
 };
 

@@ -47,7 +47,7 @@ class Mean final : public Differentiable<NoParams> {
     SHUNT_TRY(expect_fixed_for(x[0], "the length of a row"));
     const Result<Value> share =
         scale(node.g, node.dy(), {.scale = 1 / static_cast<float>(x[0].max)});
-    return node.give(0, repeat(node.g, share, x));
+    return node.add_gradient(0, repeat(node.g, share, x));
   }
 };
 

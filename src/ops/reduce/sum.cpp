@@ -33,7 +33,7 @@ class Sum final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    return node.give(0, repeat(node.g, node.dy(), node.shape(0)));
+    return node.add_gradient(0, repeat(node.g, node.dy(), node.shape(0)));
   }
 };
 

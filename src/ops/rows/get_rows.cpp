@@ -53,7 +53,7 @@ class GetRows final : public Differentiable<NoParams> {
     if (table[2] != Dim(1) || table[3] != Dim(1))
       return fail(ErrorCode::kUnsupported, "the gradient rule is for a table of one slice");
     SHUNT_TRY(expect_fixed_for(table[1], "the number of rows of the table"));
-    return node.give(0, get_rows_back(node.g, node.dy(), node.source(1), table[1].max));
+    return node.add_gradient(0, get_rows_back(node.g, node.dy(), node.source(1), table[1].max));
   }
 };
 

@@ -58,14 +58,14 @@ class SetRows final : public Differentiable<NoParams> {
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
     const Shape rows = node.shape(1);
-    if (node.wants(1)) {
+    if (node.needs_gradient(1)) {
       const Result<Value> ids = repeat(node.g, node.source(2), {rows[1], rows[2], rows[3]});
-      SHUNT_TRY(node.give(1, get_rows(node.g, node.dy(), ids)));
+      SHUNT_TRY(node.add_gradient(1, get_rows(node.g, node.dy(), ids)));
     }
-    if (!node.wants(0)) return ok();
+    if (!node.needs_gradient(0)) return ok();
     // The previous content of these rows is lost.
-    return node.give(0,
-                     set_rows(node.g, dup(node.g, node.dy()), zeros(node.g, rows), node.source(2)));
+    return node.add_gradient(
+        0, set_rows(node.g, dup(node.g, node.dy()), zeros(node.g, rows), node.source(2)));
   }
 };
 

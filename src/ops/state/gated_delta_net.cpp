@@ -17,9 +17,10 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
             "Gated delta rule (arXiv 2412.06464), for each head: state[k, v] = exp(gate[k]) * "
             "state[k, v]; d[v] = beta * (value[v] - sum over k of key[k] * state[k, v]); state[k, "
             "v] = state[k, v] + key[k] * d[v]; y[v] = scale * sum over k of q[k] * state[k, v]. "
-            "Heads in groups share q and k. The result is [V * H, T + K, S]: the outputs, then "
-            "the states. All floats are F32.",
-        .sources = {"q", "k", "v", "gate", "beta", "states", "ids?"}};
+            "Heads in groups share q and k. The result is [V * H, T + K, S]: the outputs, then the "
+            "states. With ends it is [V * H, T + K * S, 1], and sequence s has tokens ends[s - 1] "
+            "to ends[s] - 1. All floats are F32.",
+        .sources = {"q", "k", "v", "gate", "beta", "states", "ids?", "ends?"}};
     return kInfo;
   }
 
@@ -43,8 +44,8 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
     SHUNT_TRY(expect_f32_of("gate", gate, {gates, heads, tokens, sequences}, "[K, H, T, S]"));
     SHUNT_TRY(expect_f32_of("beta", *sources[4], {1, heads, tokens, sequences}, "[1, H, T, S]"));
     SHUNT_TRY(expect_finite("scale", params.scale));
-    SHUNT_TRY(expect_states(*sources[5], {key_size, value_size, heads}, 3, sources[6], sequences));
-    return infer_recurrence(value_size, heads, tokens, key_size.max, sequences);
+    return infer_recurrence(info(), sources, kStates,
+                            {{key_size, value_size, heads}, value_size, heads, key_size});
   }
 
   void plain_reference(RefSources sources, const GatedDeltaNetParams& params,
@@ -54,29 +55,31 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
     const RefTensor& v = *sources[2];
     const RefTensor& gate = *sources[3];
     const RefTensor& beta = *sources[4];
-    const auto& [value_size, heads, tokens, sequences] = v.sizes;
-    for (std::int64_t s = 0; s < sequences; ++s) {
-      RefRecurrence sequence(*sources[5], 3, sources[6], s, result);
-      for (std::int64_t t = 0; t < tokens; ++t) {
+    const std::int64_t value_size = v.sizes[0];
+    const std::int64_t heads = v.sizes[1];
+    for (std::int64_t s = 0; s < RefRecurrence::count(sources, kStates); ++s) {
+      RefRecurrence sequence(sources, kStates, s, result);
+      const std::int64_t column = sequence.column();
+      for (std::int64_t t = sequence.first(); t < sequence.end(); ++t) {
         for (std::int64_t h = 0; h < heads; ++h) {
           const std::int64_t g = h / (heads / k.sizes[1]);
           for (std::int64_t j = 0; j < value_size; ++j) {
             double found = 0;
             for (std::int64_t i = 0; i < k.sizes[0]; ++i) {
-              sequence.state(i, j, h) *= std::exp(gate.at(i % gate.sizes[0], h, t, s));
-              found += k.at(i, g, t, s) * sequence.state(i, j, h);
+              sequence.state(i, j, h) *= std::exp(gate.at(i % gate.sizes[0], h, t, column));
+              found += k.at(i, g, t, column) * sequence.state(i, j, h);
             }
-            const double d = beta.at(0, h, t, s) * (v.at(j, h, t, s) - found);
+            const double d = beta.at(0, h, t, column) * (v.at(j, h, t, column) - found);
             double y = 0;
             for (std::int64_t i = 0; i < k.sizes[0]; ++i) {
-              sequence.state(i, j, h) += k.at(i, g, t, s) * d;
-              y += q.at(i, g, t, s) * sequence.state(i, j, h);
+              sequence.state(i, j, h) += k.at(i, g, t, column) * d;
+              y += q.at(i, g, t, column) * sequence.state(i, j, h);
             }
             sequence.output(h * value_size + j, t) = params.scale * y;
           }
         }
       }
-      sequence.finish(tokens);
+      sequence.finish();
     }
   }
 
@@ -85,6 +88,9 @@ class GatedDeltaNet final : public OpWith<GatedDeltaNetParams> {
     return 7.0 * static_cast<double>(sources[0]->size(0)) *
            static_cast<double>(element_count(sources[2]->shape));
   }
+
+ private:
+  static constexpr StatesSource kStates = {5};
 };
 
 }  // namespace
@@ -96,11 +102,11 @@ const Op& gated_delta_net_op() {
 
 Result<Recurrence> gated_delta_net(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,
                                    Operand beta, Operand states, Operand ids,
-                                   GatedDeltaNetParams params) {
-  const Result<Value> result =
-      g.apply(gated_delta_net_op(), Params::of(params), {&q, &k, &v, &gate, &beta, &states, &ids});
+                                   GatedDeltaNetParams params, Operand ends) {
+  const Result<Value> result = g.apply(gated_delta_net_op(), Params::of(params),
+                                       {&q, &k, &v, &gate, &beta, &states, &ids, &ends});
   if (!result) return Error(result.error());
-  return recurrence_parts(g, result, {g.tensor(*v).shape, 2, g.tensor(*states).shape, 3});
+  return recurrence_parts(g, result, ends, {g.tensor(*v).shape, g.tensor(*states).shape});
 }
 
 }  // namespace shunt

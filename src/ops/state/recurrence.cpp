@@ -27,6 +27,33 @@ Status expect_fixed(std::string_view name, const Tensor& tensor, int dims) {
   return ok();
 }
 
+Status expect_keys_and_values(const OpInfo& info, SourceTensors sources,
+                              std::initializer_list<std::size_t> keys, std::size_t values) {
+  const std::size_t first = *keys.begin();
+  const Tensor& leader = *sources[first];
+  SHUNT_TRY(expect_type(info.sources[first], leader, {DType::kF32}));
+  SHUNT_TRY(expect_fixed(info.sources[first], leader, 2));
+  for (std::size_t i : keys) {
+    SHUNT_TRY(expect_f32_of(info.sources[i], *sources[i], leader.shape, info.sources[first]));
+  }
+  const Tensor& v = *sources[values];
+  SHUNT_TRY(expect_fixed(info.sources[values], v, 1));
+  Shape wanted = leader.shape;
+  wanted[0] = v.shape[0];
+  return expect_f32_of(info.sources[values], v, wanted, "[V, H, T, S]");
+}
+
+namespace {
+
+std::size_t tokens_dim(int dims) {
+  return static_cast<std::size_t>(dims - 1);
+}
+std::size_t sequences_dim(int dims) {
+  return static_cast<std::size_t>(dims);
+}
+
+/// `states`: F32 of `state` in its first dimensions and R of them in the last; ids, if any, number
+/// one for each of the sequences, else there are as many states as sequences.
 Status expect_states(const Tensor& states, const Shape& state, int state_dims, const Tensor* ids,
                      const Dim& sequences) {
   SHUNT_TRY(expect_type("states", states, {DType::kF32}));
@@ -44,36 +71,45 @@ Status expect_states(const Tensor& states, const Shape& state, int state_dims, c
   return expect_dim("ids", *ids, 0, sequences, "the number of sequences");
 }
 
-Status expect_keys_and_values(const OpInfo& info, SourceTensors sources,
-                              std::initializer_list<std::size_t> keys, std::size_t values) {
-  const std::size_t first = *keys.begin();
-  const Tensor& leader = *sources[first];
-  SHUNT_TRY(expect_type(info.sources[first], leader, {DType::kF32}));
-  SHUNT_TRY(expect_fixed(info.sources[first], leader, 2));
-  for (std::size_t i : keys) {
-    SHUNT_TRY(expect_f32_of(info.sources[i], *sources[i], leader.shape, info.sources[first]));
+}  // namespace
+
+Result<Inferred> infer_recurrence(const OpInfo& info, SourceTensors sources, StatesSource states,
+                                  const RecurrenceSizes& sizes) {
+  const Tensor& leader = *sources[0];
+  const Tensor* ends = sources[states.index + 2];
+  const Dim& columns = leader.shape[sequences_dim(states.dims)];
+  if (ends != nullptr) {
+    SHUNT_TRY(expect_type("ends", *ends, {DType::kI32}));
+    SHUNT_TRY(expect_dims("ends", *ends, 1));
+    SHUNT_TRY(expect_dim(info.sources[0], leader, states.dims, 1, "that of tokens with ends"));
   }
-  const Tensor& v = *sources[values];
-  SHUNT_TRY(expect_fixed(info.sources[values], v, 1));
-  Shape wanted = leader.shape;
-  wanted[0] = v.shape[0];
-  return expect_f32_of(info.sources[values], v, wanted, "[V, H, T, S]");
+  const Dim& sequences = ends != nullptr ? ends->shape[0] : columns;
+  SHUNT_TRY(expect_states(*sources[states.index], sizes.state, states.dims,
+                          sources[states.index + 1], sequences));
+  const std::int64_t state_rows =
+      saturating_multiply(sizes.state_rows.max, ends != nullptr ? sequences.max : 1);
+  return contiguous(
+      DType::kF32,
+      {saturating_multiply(sizes.channels.max, sizes.heads.max),
+       saturating_add(leader.shape[tokens_dim(states.dims)].max, state_rows), columns, 1});
 }
 
-Result<Inferred> infer_recurrence(const Dim& channels, const Dim& heads, const Dim& tokens,
-                                  std::int64_t state_rows, const Dim& sequences) {
-  const std::int64_t rows = saturating_add(tokens.max, state_rows);
-  return contiguous(DType::kF32,
-                    {saturating_multiply(channels.max, heads.max), rows, sequences, 1});
-}
-
-Result<Recurrence> recurrence_parts(GraphBuilder& g, Operand result, const RecurrenceForm& form) {
+Result<Recurrence> recurrence_parts(GraphBuilder& g, Operand result, Operand ends,
+                                    const RecurrenceForm& form) {
   if (!result) return Error(result.error());
   const Shape all = g.tensor(*result).shape;
-  const Dim tokens = form.outputs[static_cast<std::size_t>(form.output_dims)];
-  const std::int64_t state_rows = all[1].max - tokens.max;
+  const Dim tokens = form.outputs[tokens_dim(form.dims)];
+  Dim sequences = all[2];
+  Dim state_rows = all[1].max - tokens.max;
+  if (ends->id != kNoNode) {
+    sequences = g.tensor(*ends).shape[0];
+    const std::int64_t each = sequences.max == 0 ? 0 : state_rows.max / sequences.max;
+    state_rows = sequences;
+    state_rows.max *= each;
+    state_rows.factor *= each;
+  }
   Shape states = form.states;
-  states[static_cast<std::size_t>(form.state_dims)] = all[2];
+  states[sequences_dim(form.dims)] = sequences;
   Recurrence parts;
   SHUNT_ASSIGN(parts.outputs, reshape(g, view(g, result, {0, 0, 0, 0}, {all[0], tokens, all[2], 1}),
                                       form.outputs));
@@ -85,28 +121,50 @@ Result<Recurrence> recurrence_parts(GraphBuilder& g, Operand result, const Recur
 
 namespace {
 
-Sizes state_sizes(const RefTensor& states, int state_dims) {
+Sizes state_sizes(const RefTensor& states, int dims) {
   Sizes sizes = states.sizes;
-  sizes[static_cast<std::size_t>(state_dims)] = 1;
+  sizes[sequences_dim(dims)] = 1;
   return sizes;
 }
 
 }  // namespace
 
-RefRecurrence::RefRecurrence(const RefTensor& states, int state_dims, const RefTensor* ids,
-                             std::int64_t s, RefTensor& result)
-    : state_(state_sizes(states, state_dims)), result_(result), s_(s) {
-  const std::int64_t id = ids != nullptr ? static_cast<std::int64_t>(ids->at(s)) : s;
-  if (id < 0 || id >= states.sizes[static_cast<std::size_t>(state_dims)]) return;
-  const auto count = static_cast<std::ptrdiff_t>(state_.data.size());
-  std::copy_n(states.data.begin() + id * count, count, state_.data.begin());
+std::int64_t RefRecurrence::count(RefSources sources, StatesSource states) {
+  const RefTensor* ends = sources[states.index + 2];
+  return ends != nullptr ? ends->sizes[0] : sources[0]->sizes[sequences_dim(states.dims)];
 }
 
-void RefRecurrence::finish(std::int64_t tokens) {
+RefRecurrence::RefRecurrence(RefSources sources, StatesSource states, std::int64_t s,
+                             RefTensor& result)
+    : state_(state_sizes(*sources[states.index], states.dims)),
+      result_(result),
+      tokens_(sources[0]->sizes[tokens_dim(states.dims)]) {
+  const RefTensor* ids = sources[states.index + 1];
+  const RefTensor* ends = sources[states.index + 2];
+  const auto end_of = [&](std::int64_t i) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(ends->at(i)), 0, tokens_);
+  };
+  if (ends == nullptr) {
+    column_ = s;
+    end_ = tokens_;
+  } else {
+    place_ = s;
+    first_ = s == 0 ? 0 : end_of(s - 1);
+    end_ = std::max(first_, end_of(s));
+  }
+  const RefTensor& all = *sources[states.index];
+  const std::int64_t id = ids != nullptr ? static_cast<std::int64_t>(ids->at(s)) : s;
+  if (id < 0 || id >= all.sizes[sequences_dim(states.dims)]) return;
+  const auto count = static_cast<std::ptrdiff_t>(state_.data.size());
+  std::copy_n(all.data.begin() + id * count, count, state_.data.begin());
+}
+
+void RefRecurrence::finish() {
   const std::int64_t channels = result_.sizes[0];
+  const std::int64_t before = place_ * std::ssize(state_.data);
   for (std::size_t i = 0; i < state_.data.size(); ++i) {
-    const auto element = static_cast<std::int64_t>(i);
-    result_.at(element % channels, tokens + element / channels, s_) = state_.data[i];
+    const std::int64_t element = before + static_cast<std::int64_t>(i);
+    result_.at(element % channels, tokens_ + element / channels, column_) = state_.data[i];
   }
 }
 

@@ -14,46 +14,65 @@ Status expect_f32_of(std::string_view name, const Tensor& tensor, const Shape& w
                      std::string_view form);
 /// The first `dims` dimensions are no dynamic dimensions.
 Status expect_fixed(std::string_view name, const Tensor& tensor, int dims);
-/// `states`: F32 of `state` in its first dimensions and R of them in the last; ids, if any, number
-/// one for each of the sequences, else there are as many states as sequences.
-Status expect_states(const Tensor& states, const Shape& state, int state_dims, const Tensor* ids,
-                     const Dim& sequences);
 /// Sources of recurrences over keys and values: those of the numbers `keys` are F32 [K, H, T, S],
 /// and number `values` is F32 [V, H, T, S]; K, V and H are fixed.
 Status expect_keys_and_values(const OpInfo& info, SourceTensors sources,
                               std::initializer_list<std::size_t> keys, std::size_t values);
-/// [channels * heads, T + state_rows, S].
-Result<Inferred> infer_recurrence(const Dim& channels, const Dim& heads, const Dim& tokens,
-                                  std::int64_t state_rows, const Dim& sequences);
+
+/// The position of `states` among an op's sources. ids and ends follow it.
+struct StatesSource {
+  std::size_t index = 0;
+  int dims = 3;  ///< dimensions of `states` before R, and of source 0, [.., T, S], before S
+};
+/// The sizes of a recurrence that do not depend on tokens and sequences.
+struct RecurrenceSizes {
+  Shape state;   ///< of `states` before R
+  Dim channels;  ///< output channels of a head
+  Dim heads;
+  Dim state_rows;  ///< N: rows of the result for the state of a sequence
+};
+/// Checks `states`, ids and ends. The result is [channels * heads, T + N, S], or with ends
+/// [channels * heads, T + N * S, 1].
+Result<Inferred> infer_recurrence(const OpInfo& info, SourceTensors sources, StatesSource states,
+                                  const RecurrenceSizes& sizes);
 
 /// The views of a recurrence's result. `outputs` is [.., T, S] and `states` the states' shape, [..,
 /// R].
 struct RecurrenceForm {
   Shape outputs;
-  int output_dims = 2;  ///< number of dimensions of `outputs` before T
   Shape states;
-  int state_dims = 3;  ///< number of dimensions of `states` before R
+  int dims = 3;  ///< as in StatesSource
 };
-Result<Recurrence> recurrence_parts(GraphBuilder& g, Operand result, const RecurrenceForm& form);
+Result<Recurrence> recurrence_parts(GraphBuilder& g, Operand result, Operand ends,
+                                    const RecurrenceForm& form);
 
 /// One sequence of a plain reference.
 class RefRecurrence {
  public:
-  /// Starts with the sequence's state; with zeros if its number is out of range. `state` has the
-  /// dimensions that come before R.
-  RefRecurrence(const RefTensor& states, int state_dims, const RefTensor* ids, std::int64_t s,
-                RefTensor& result);
+  /// The number of sequences.
+  static std::int64_t count(RefSources sources, StatesSource states);
+  /// Starts with the state of sequence s, or with zeros if its number is out of range.
+  RefRecurrence(RefSources sources, StatesSource states, std::int64_t s, RefTensor& result);
+  /// Its tokens are those from first() up to end(), in slice column() of the sources' dimension S.
+  /// Ends out of range are clamped.
+  std::int64_t first() const { return first_; }
+  std::int64_t end() const { return end_; }
+  std::int64_t column() const { return column_; }
   double& state(std::int64_t i0, std::int64_t i1, std::int64_t i2 = 0) {
     return state_.at(i0, i1, i2);
   }
-  double& output(std::int64_t channel, std::int64_t t) { return result_.at(channel, t, s_); }
-  /// Writes the state to the result, whose first `tokens` rows are the outputs.
-  void finish(std::int64_t tokens);
+  double& output(std::int64_t channel, std::int64_t t) { return result_.at(channel, t, column_); }
+  /// Writes the state to the result.
+  void finish();
 
  private:
   RefTensor state_;
   RefTensor& result_;
-  std::int64_t s_;
+  std::int64_t tokens_;  // of all sequences of the column
+  std::int64_t column_ = 0;
+  std::int64_t place_ = 0;  // number of this sequence's state in the column
+  std::int64_t first_ = 0;
+  std::int64_t end_ = 0;
 };
 
 }  // namespace shunt

@@ -22,8 +22,10 @@ class SsmScan final : public OpWith<NoParams> {
             "Selective state space (Mamba, arXiv 2312.00752; Mamba 2, arXiv 2405.21060). With step "
             "= ln(1 + exp(dt)): state[n, p] = exp(step * a[n]) * state[n, p] + step * b[n] * x[p], "
             "y[p] = sum over n of c[n] * state[n, p], for each head; heads in groups share b and "
-            "c. The result is [P * H, T + N, S]: the outputs, then the states. All floats are F32.",
-        .sources = {"x", "dt", "a", "b", "c", "states", "ids?"}};
+            "c. The result is [P * H, T + N, S]: the outputs, then the states. With ends it is [P "
+            "* H, T + N * S, 1], and sequence s has tokens ends[s - 1] to ends[s] - 1. All floats "
+            "are F32.",
+        .sources = {"x", "dt", "a", "b", "c", "states", "ids?", "ends?"}};
     return kInfo;
   }
 
@@ -45,8 +47,7 @@ class SsmScan final : public OpWith<NoParams> {
       return invalid("the groups of b, {}, do not divide the heads of x, {}", b.size(1), heads.max);
     }
     SHUNT_TRY(expect_f32_of("c", *sources[4], b.shape, "b"));
-    SHUNT_TRY(expect_states(*sources[5], {n, p, heads}, 3, sources[6], sequences));
-    return infer_recurrence(p, heads, tokens, n.max, sequences);
+    return infer_recurrence(info(), sources, kStates, {{n, p, heads}, p, heads, n});
   }
 
   void plain_reference(RefSources sources, const NoParams&, RefTensor& result) const override {
@@ -55,26 +56,28 @@ class SsmScan final : public OpWith<NoParams> {
     const RefTensor& a = *sources[2];
     const RefTensor& b = *sources[3];
     const RefTensor& c = *sources[4];
-    const auto& [channels, heads, tokens, sequences] = x.sizes;
-    for (std::int64_t s = 0; s < sequences; ++s) {
-      RefRecurrence sequence(*sources[5], 3, sources[6], s, result);
-      for (std::int64_t t = 0; t < tokens; ++t) {
+    const std::int64_t channels = x.sizes[0];
+    const std::int64_t heads = x.sizes[1];
+    for (std::int64_t s = 0; s < RefRecurrence::count(sources, kStates); ++s) {
+      RefRecurrence sequence(sources, kStates, s, result);
+      const std::int64_t column = sequence.column();
+      for (std::int64_t t = sequence.first(); t < sequence.end(); ++t) {
         for (std::int64_t h = 0; h < heads; ++h) {
           const std::int64_t g = h / (heads / b.sizes[1]);
-          const double step = softplus(dt.at(h, t, s));
+          const double step = softplus(dt.at(h, t, column));
           for (std::int64_t p = 0; p < channels; ++p) {
             double y = 0;
             for (std::int64_t n = 0; n < b.sizes[0]; ++n) {
               double& state = sequence.state(n, p, h);
               state = std::exp(step * a.at(n % a.sizes[0], h)) * state +
-                      step * b.at(n, g, t, s) * x.at(p, h, t, s);
-              y += c.at(n, g, t, s) * state;
+                      step * b.at(n, g, t, column) * x.at(p, h, t, column);
+              y += c.at(n, g, t, column) * state;
             }
             sequence.output(h * channels + p, t) = y;
           }
         }
       }
-      sequence.finish(tokens);
+      sequence.finish();
     }
   }
 
@@ -83,6 +86,9 @@ class SsmScan final : public OpWith<NoParams> {
     return 5.0 * static_cast<double>(sources[3]->size(0)) *
            static_cast<double>(element_count(sources[0]->shape));
   }
+
+ private:
+  static constexpr StatesSource kStates = {5};
 };
 
 }  // namespace
@@ -93,11 +99,11 @@ const Op& ssm_scan_op() {
 }
 
 Result<Recurrence> ssm_scan(GraphBuilder& g, Operand x, Operand dt, Operand a, Operand b, Operand c,
-                            Operand states, Operand ids) {
+                            Operand states, Operand ids, Operand ends) {
   const Result<Value> result =
-      g.apply(ssm_scan_op(), Params::of(NoParams{}), {&x, &dt, &a, &b, &c, &states, &ids});
+      g.apply(ssm_scan_op(), Params::of(NoParams{}), {&x, &dt, &a, &b, &c, &states, &ids, &ends});
   if (!result) return Error(result.error());
-  return recurrence_parts(g, result, {g.tensor(*x).shape, 2, g.tensor(*states).shape, 3});
+  return recurrence_parts(g, result, ends, {g.tensor(*x).shape, g.tensor(*states).shape});
 }
 
 }  // namespace shunt

@@ -12,6 +12,14 @@
 ///
 /// States come from `states`: of sequence s, state number ids[s], or s itself without ids (then
 /// there are S states). A run with a number that there is no state for fails.
+///
+/// With `ends`, a call takes sequences of different lengths (a variable-length batch). The sources
+/// over tokens are then [.., T, 1]: the tokens of all sequences, one after the other. Sequence s
+/// has the tokens from ends[s - 1] (0 for the first) to ends[s] - 1. S is the size of `ends`, and
+/// the result is F32 [C, T + N * S, 1]: T rows of outputs (T at its maximum), then N rows for each
+/// state. The outputs are [.., T, 1]. A sequence without tokens keeps its state. Tokens from the
+/// last end on are of no sequence: their outputs are 0. The results of a sequence do not depend on
+/// the others, to the bit. A run fails where ends decrease, are below 0 or beyond T.
 #pragma once
 
 #include "shunt/graph.h"
@@ -33,9 +41,10 @@ const Op& ssm_conv_op();
 /// `w`: F32 [K, D], K at least 1.
 /// `states`: F32 [D, K - 1, R], oldest first. D, K and R are fixed.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
+/// `ends`, optional: I32 [S].
 /// The outputs are [D, T, S].
 Result<Recurrence> ssm_conv(GraphBuilder& g, Operand x, Operand w, Operand states,
-                            Operand ids = absent());
+                            Operand ids = absent(), Operand ends = absent());
 
 const Op& ssm_scan_op();
 /// Selective state space (Mamba, arXiv 2312.00752; Mamba 2, arXiv 2405.21060). For each head h and
@@ -50,9 +59,10 @@ const Op& ssm_scan_op();
 /// `b`, `c`: F32 [N, G, T, S]; G divides H.
 /// `states`: F32 [N, P, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
+/// `ends`, optional: I32 [S].
 /// The outputs are [P, H, T, S].
 Result<Recurrence> ssm_scan(GraphBuilder& g, Operand x, Operand dt, Operand a, Operand b, Operand c,
-                            Operand states, Operand ids = absent());
+                            Operand states, Operand ids = absent(), Operand ends = absent());
 
 const Op& rwkv_wkv6_op();
 /// RWKV-6 (arXiv 2404.05892). For each head:
@@ -63,9 +73,10 @@ const Op& rwkv_wkv6_op();
 /// `u`: F32 [K, H], the bonus of the current token.
 /// `states`: F32 [V, K, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
+/// `ends`, optional: I32 [S].
 /// The outputs are [V, H, T, S].
 Result<Recurrence> rwkv_wkv6(GraphBuilder& g, Operand r, Operand w, Operand k, Operand v, Operand u,
-                             Operand states, Operand ids = absent());
+                             Operand states, Operand ids = absent(), Operand ends = absent());
 
 const Op& rwkv_wkv7_op();
 /// RWKV-7 (arXiv 2503.14456). For each head:
@@ -78,9 +89,11 @@ const Op& rwkv_wkv7_op();
 /// `v`: F32 [V, H, T, S].
 /// `states`: F32 [K, V, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
+/// `ends`, optional: I32 [S].
 /// The outputs are [V, H, T, S].
 Result<Recurrence> rwkv_wkv7(GraphBuilder& g, Operand r, Operand w, Operand k, Operand v, Operand a,
-                             Operand b, Operand states, Operand ids = absent());
+                             Operand b, Operand states, Operand ids = absent(),
+                             Operand ends = absent());
 
 /// Parameters of gated_linear_attn().
 struct GatedLinearAttnParams {
@@ -99,10 +112,11 @@ const Op& gated_linear_attn_op();
 /// `v`: F32 [V, H, T, S].
 /// `states`: F32 [V, K, H, R]. Only T, S and R may be dynamic dimensions.
 /// `ids`, optional: I32 or I64 [S], from 0 to R - 1.
+/// `ends`, optional: I32 [S].
 /// The outputs are [V, H, T, S].
 Result<Recurrence> gated_linear_attn(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,
                                      Operand states, Operand ids = absent(),
-                                     GatedLinearAttnParams params = {});
+                                     GatedLinearAttnParams params = {}, Operand ends = absent());
 
 /// Parameters of gated_delta_net().
 struct GatedDeltaNetParams {
@@ -123,9 +137,9 @@ const Op& gated_delta_net_op();
 /// `v`: F32 [V, H, T, S]. `gate`: F32 [1 or K, H, T, S], the logarithm of the decay: 0 or below in
 /// models. `beta`: F32 [1, H, T, S], the share of the present value that is replaced, from 0 to 1
 /// (or 2). `states`: F32 [K, V, H, R]. Only T, S and R may be dynamic dimensions. `ids`, optional:
-/// I32 or I64 [S], from 0 to R - 1. The outputs are [V, H, T, S].
+/// I32 or I64 [S], from 0 to R - 1. `ends`, optional: I32 [S]. The outputs are [V, H, T, S].
 Result<Recurrence> gated_delta_net(GraphBuilder& g, Operand q, Operand k, Operand v, Operand gate,
                                    Operand beta, Operand states, Operand ids = absent(),
-                                   GatedDeltaNetParams params = {});
+                                   GatedDeltaNetParams params = {}, Operand ends = absent());
 
 }  // namespace shunt

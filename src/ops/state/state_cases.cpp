@@ -1,3 +1,4 @@
+#include "conformance/case_ends.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
@@ -11,18 +12,66 @@ struct HeadSize {
   std::int64_t k, v, h, t, s;
 };
 
-/// Sizes, states chosen by number, and strides of a recurrence over keys and values. `sources_of`
-/// gives an op's sources for a size without the ids; a state for each sequence comes last. Every
-/// case has the first of `params`, and one case has each of the others.
-void recurrence_cases(const Op& op, const CaseSink& sink,
-                      std::vector<CaseSource> (*sources_of)(const HeadSize& size),
+/// An op's sources for a size without ids and ends; a state for each sequence comes last.
+using SourcesOf = std::vector<CaseSource> (*)(const HeadSize& size);
+
+constexpr std::int64_t kCaseStates = 6;
+
+/// The same with a state for each of the ends, or with states and ids for them.
+std::vector<CaseSource> sources_with_ends(SourcesOf sources_of, HeadSize size, const CaseEnds& ends,
+                                          bool with_ids) {
+  size.t = ends.tokens;
+  size.s = 1;
+  std::vector<CaseSource> sources = sources_of(size);
+  sources.back().sizes[3] = with_ids ? kCaseStates : ends.sequences();
+  sources.push_back(with_ids ? filled(source_of(DType::kI32, {ends.sequences(), 1, 1, 1}),
+                                      Fill::kIndex, 0, kCaseStates)
+                             : not_given());
+  sources.push_back(ends.source());
+  return sources;
+}
+
+/// Sequences with different numbers of tokens in a call.
+void ends_cases(const Op& op, const CaseSink& sink, SourcesOf sources_of, const Params& params) {
+  const auto emit = [&](const std::vector<CaseSource>& sources, const CaseEnds& ends) {
+    emit_case(sink, params, sources, kSumError, op.describe(params) + " " + ends.name());
+  };
+  for (const CaseEnds& ends : cases_of_ends()) {
+    for (const bool with_ids : {false, true}) {
+      emit(sources_with_ends(sources_of, {16, 24, 3, 0, 0}, ends, with_ids), ends);
+      emit(sources_with_ends(sources_of, {7, 7, 2, 0, 0}, ends, with_ids), ends);
+    }
+  }
+  const CaseEnds ends = usual_ends();
+  for (const HeadSize& size : {HeadSize{64, 64, 1, 0, 0}, HeadSize{33, 20, 4, 0, 0},
+                               HeadSize{16, 16, 0, 0, 0}, HeadSize{0, 16, 2, 0, 0}}) {
+    emit(sources_with_ends(sources_of, size, ends, true), ends);
+  }
+  const std::vector<CaseSource> plain =
+      sources_with_ends(sources_of, {24, 24, 3, 0, 0}, ends, true);
+  std::vector<CaseSource> seen = plain;
+  seen.back() = ends.seen({1, 0, 2, 3}, {1, 2, 0, 0});
+  emit(seen, ends);
+  seen.back() = ends.seen({0, 1, 2, 3}, {2, 0, 0, 0});
+  emit(seen, ends);
+  for (std::size_t i = 0; i + 2 < plain.size(); ++i) {
+    seen = plain;
+    seen[i] = filled(seen_as(DType::kF32, sizes_of(plain[i]), {0, 2, 1, 3}, {3, 1, 0, 0}),
+                     plain[i].fill, plain[i].low, plain[i].high);
+    emit(seen, ends);
+  }
+}
+
+/// Sizes, states chosen by number, and strides of a recurrence over keys and values. Every case has
+/// the first of `params`, and one case has each of the others.
+void recurrence_cases(const Op& op, const CaseSink& sink, SourcesOf sources_of,
                       const std::vector<Params>& params) {
   const auto emit = [&](const std::vector<CaseSource>& sources, const Params& given) {
     emit_case(sink, given, sources, kSumError, op.describe(given));
   };
   const auto without_ids = [&](const HeadSize& size) {
     std::vector<CaseSource> sources = sources_of(size);
-    sources.push_back(not_given());
+    sources.insert(sources.end(), 2, not_given());
     return sources;
   };
   constexpr std::array kSizes = {
@@ -32,24 +81,24 @@ void recurrence_cases(const Op& op, const CaseSink& sink,
       HeadSize{16, 16, 2, 0, 2}, HeadSize{16, 16, 2, 3, 0}, HeadSize{16, 16, 0, 3, 2},
       HeadSize{0, 16, 2, 3, 1},
   };
-  constexpr std::int64_t kStates = 6;
   for (const HeadSize& size : kSizes) {
     std::vector<CaseSource> sources = without_ids(size);
     emit(sources, params[0]);
-    CaseSource& ids = sources.back();
+    CaseSource& ids = sources[sources.size() - 2];
     ids = filled(source_of(size.k % 2 == 0 ? DType::kI32 : DType::kI64, {size.s, 1, 1, 1}),
-                 Fill::kIndex, 0, kStates);
-    sources[sources.size() - 2].sizes[3] = kStates;
+                 Fill::kIndex, 0, kCaseStates);
+    sources[sources.size() - 3].sizes[3] = kCaseStates;
     emit(sources, params[0]);
   }
   constexpr HeadSize kSize = {24, 24, 3, 5, 2};
   std::vector<CaseSource> by_number = without_ids(kSize);
-  by_number[by_number.size() - 2].sizes[3] = kStates;
-  by_number.back() = filled(seen_as(DType::kI64, {kSize.s, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}),
-                            Fill::kIndex, 0, kStates);
+  by_number[by_number.size() - 3].sizes[3] = kCaseStates;
+  by_number[by_number.size() - 2] =
+      filled(seen_as(DType::kI64, {kSize.s, 1, 1, 1}, {1, 0, 2, 3}, {1, 2, 0, 0}), Fill::kIndex, 0,
+             kCaseStates);
   emit(by_number, params[0]);
   const std::vector<CaseSource> plain = without_ids(kSize);
-  for (std::size_t i = 0; i + 1 < plain.size(); ++i) {
+  for (std::size_t i = 0; i + 2 < plain.size(); ++i) {
     const auto seen = [&](const std::array<int, kMaxDims>& permute, const Sizes& slice) {
       std::vector<CaseSource> sources = plain;
       sources[i] = filled(seen_as(DType::kF32, sizes_of(plain[i]), permute, slice), plain[i].fill,
@@ -63,6 +112,7 @@ void recurrence_cases(const Op& op, const CaseSink& sink,
     seen({2, 1, 0, 3}, {0, 1, 0, 2});
   }
   for (std::size_t i = 1; i < params.size(); ++i) emit(plain, params[i]);
+  ends_cases(op, sink, sources_of, params[0]);
 }
 
 /// `k_heads` heads of q and k; one gate for each channel of the key, or one for all channels.
@@ -92,7 +142,7 @@ void gated_delta_net_cases(const Op& op, const CaseSink& sink) {
       {params, Params::of(GatedDeltaNetParams{}), Params::of(GatedDeltaNetParams{-2})});
   const auto emit = [&](const HeadSize& size, std::int64_t k_heads, bool gate_each) {
     std::vector<CaseSource> sources = gated_delta_net_sources_for(size, k_heads, gate_each);
-    sources.push_back(not_given());
+    sources.insert(sources.end(), 2, not_given());
     emit_case(sink, params, sources, kSumError, op.describe(params));
   };
   for (bool gate_each : {false, true}) {

@@ -1,3 +1,4 @@
+#include "conformance/case_ends.h"
 #include "conformance/case_errors.h"
 #include "conformance/case_sources.h"
 #include "conformance/cases.h"
@@ -7,11 +8,48 @@ namespace shunt {
 
 namespace {
 
+/// Sequences with different numbers of tokens in a call.
+void ssm_conv_ends_cases(const CaseSink& sink) {
+  constexpr DType kF32 = DType::kF32;
+  constexpr std::int64_t kStates = 7;
+  const auto sources_for = [](std::int64_t d, std::int64_t k, const CaseEnds& ends, bool with_ids) {
+    const std::int64_t s = ends.sequences();
+    return std::vector<CaseSource>{
+        source_of(kF32, {d, ends.tokens, 1, 1}), source_of(kF32, {k, d, 1, 1}),
+        source_of(kF32, {d, k - 1, with_ids ? kStates : s, 1}),
+        with_ids ? filled(source_of(DType::kI32, {s, 1, 1, 1}), Fill::kIndex, 0, kStates)
+                 : not_given(),
+        ends.source()};
+  };
+  const auto emit = [&](const std::vector<CaseSource>& sources, const CaseEnds& ends) {
+    emit_case(sink, Params::of(NoParams{}), sources, kSumError, ends.name());
+  };
+  for (const CaseEnds& ends : cases_of_ends()) {
+    for (const bool with_ids : {false, true}) {
+      for (const std::int64_t taps : {1, 2, 4}) emit(sources_for(40, taps, ends, with_ids), ends);
+      emit(sources_for(300, 4, ends, with_ids), ends);
+    }
+  }
+  const CaseEnds ends = usual_ends();
+  emit(sources_for(16, 9, ends, true), ends);
+  emit(sources_for(0, 4, ends, true), ends);
+  const auto with = [&](std::size_t i, const CaseSource& source) {
+    std::vector<CaseSource> sources = sources_for(40, 4, ends, true);
+    sources[i] = source;
+    emit(sources, ends);
+  };
+  with(0, seen_as(kF32, {40, 7, 1, 1}, {1, 0, 2, 3}));
+  with(0, seen_as(kF32, {40, 7, 1, 1}, {0, 2, 1, 3}, {3, 1, 0, 0}));
+  with(2, seen_as(kF32, {40, 3, kStates, 1}, {1, 0, 2, 3}));
+  with(4, ends.seen({1, 0, 2, 3}, {1, 2, 0, 0}));
+  with(4, ends.seen({0, 1, 2, 3}, {2, 0, 0, 0}));
+}
+
 void ssm_conv_cases(const Op&, const CaseSink& sink) {
   constexpr DType kF32 = DType::kF32;
   const auto emit = [&](const CaseSource& x, const CaseSource& w, const CaseSource& states,
                         const CaseSource& ids) {
-    emit_case(sink, Params::of(NoParams{}), {x, w, states, ids}, kSumError);
+    emit_case(sink, Params::of(NoParams{}), {x, w, states, ids, not_given()}, kSumError);
   };
   const auto ids_of = [](DType type, std::int64_t count, double states) {
     return filled(source_of(type, {count, 1, 1, 1}), Fill::kIndex, 0, states);
@@ -52,6 +90,7 @@ void ssm_conv_cases(const Op&, const CaseSink& sink) {
   emit(x, seen_as(kF32, {4, 40, 1, 1}, {1, 0, 2, 3}), states, not_given());
   emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {1, 0, 2, 3}), not_given());
   emit(x, w, seen_as(kF32, {40, 3, 3, 1}, {0, 2, 1, 3}, {1, 0, 2, 0}), not_given());
+  ssm_conv_ends_cases(sink);
 }
 
 struct ScanSize {
@@ -69,7 +108,45 @@ std::vector<CaseSource> ssm_scan_sources(const ScanSize& z, bool scalar_a, std::
           source_of(kF32, {z.n, z.g, z.t, z.s}),
           source_of(kF32, {z.n, z.p, z.h, r == 0 ? z.s : r}),
           r == 0 ? not_given()
-                 : filled(source_of(ids, {z.s, 1, 1, 1}), Fill::kIndex, 0, static_cast<double>(r))};
+                 : filled(source_of(ids, {z.s, 1, 1, 1}), Fill::kIndex, 0, static_cast<double>(r)),
+          not_given()};
+}
+
+/// Sequences with different numbers of tokens in a call.
+void ssm_scan_ends_cases(const CaseSink& sink) {
+  const auto sources_for = [](ScanSize z, bool scalar_a, const CaseEnds& ends, std::int64_t r) {
+    z.t = ends.tokens;
+    z.s = 1;
+    std::vector<CaseSource> sources = ssm_scan_sources(z, scalar_a, r);
+    sources[5].sizes[3] = r == 0 ? ends.sequences() : r;
+    sources[6].sizes[0] = ends.sequences();
+    sources[7] = ends.source();
+    return sources;
+  };
+  const auto emit = [&](const std::vector<CaseSource>& sources, const CaseEnds& ends) {
+    emit_case(sink, Params::of(NoParams{}), sources, kSumError, ends.name());
+  };
+  constexpr ScanSize kMamba1 = {16, 1, 40, 1, 0, 0};
+  constexpr ScanSize kMamba2 = {32, 5, 6, 3, 0, 0};
+  for (const CaseEnds& ends : cases_of_ends()) {
+    for (const std::int64_t states : {0, 6}) {
+      emit(sources_for(kMamba1, false, ends, states), ends);
+      emit(sources_for(kMamba2, true, ends, states), ends);
+    }
+  }
+  const CaseEnds ends = usual_ends();
+  emit(sources_for({16, 4, 0, 1, 0, 0}, true, ends, 6), ends);
+  emit(sources_for({0, 4, 4, 1, 0, 0}, true, ends, 6), ends);
+  const std::vector<CaseSource> plain = sources_for(kMamba2, true, ends, 6);
+  const auto with = [&](std::size_t i, const CaseSource& source) {
+    std::vector<CaseSource> sources = plain;
+    sources[i] = source;
+    emit(sources, ends);
+  };
+  for (const std::size_t i : {0, 1, 3, 4, 5})
+    with(i, seen_as(DType::kF32, sizes_of(plain[i]), {0, 2, 1, 3}, {3, 1, 0, 0}));
+  with(7, ends.seen({1, 0, 2, 3}, {1, 2, 0, 0}));
+  with(7, ends.seen({0, 1, 2, 3}, {2, 0, 0, 0}));
 }
 
 void ssm_scan_cases(const Op&, const CaseSink& sink) {
@@ -111,6 +188,7 @@ void ssm_scan_cases(const Op&, const CaseSink& sink) {
   with(2,
        filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}, {2, 1, 0, 0}), Fill::kUniform, -4, -0.1));
   with(1, filled(plain[1], Fill::kUniform, -30, 30));
+  ssm_scan_ends_cases(sink);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ class Acc final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    SHUNT_TRY(node.give(0, node.dy()));
-    return node.give(1, node.dy());
+    SHUNT_TRY(node.add_gradient(0, node.dy()));
+    return node.add_gradient(1, node.dy());
   }
 };
 

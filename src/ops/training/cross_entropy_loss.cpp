@@ -60,8 +60,9 @@ class CrossEntropyLoss final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    if (!node.wants(0)) return ok();
-    return node.give(0, cross_entropy_loss_back(node.g, node.dy(), node.source(0), node.source(1)));
+    if (!node.needs_gradient(0)) return ok();
+    return node.add_gradient(
+        0, cross_entropy_loss_back(node.g, node.dy(), node.source(0), node.source(1)));
   }
 };
 

@@ -59,14 +59,14 @@ class OutProd final : public Differentiable<NoParams> {
   Status gradient_rule(Backward& node, const NoParams&) const override {
     GraphBuilder& g = node.g;
     const Result<Value> dy = node.dy();
-    if (node.wants(0)) {
+    if (node.needs_gradient(0)) {
       // da[m, k] = sum over n of dy[m, n] * b[n, k].
       const Result<Value> da = matmul(g, packed(g, transpose(g, dy)), node.source(1));
-      SHUNT_TRY(node.give(0, sum_slices(g, da, node.shape(0))));
+      SHUNT_TRY(node.add_gradient(0, sum_slices(g, da, node.shape(0))));
     }
-    if (!node.wants(1)) return ok();
+    if (!node.needs_gradient(1)) return ok();
     // db[n, k] = sum over m of dy[m, n] * a[m, k].
-    return node.give(1, matmul(g, dy, as_f32(g, node.source(0))));
+    return node.add_gradient(1, matmul(g, dy, as_f32(g, node.source(0))));
   }
 };
 

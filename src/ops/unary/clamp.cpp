@@ -43,7 +43,7 @@ class Clamp final : public Differentiable<ClampParams> {
   Status gradient_rule(Backward& node, const ClampParams& params) const override {
     const Result<Value> x = as_f32(node.g, node.source(0));
     const Result<Value> above = mul(node.g, node.dy(), is_above(node.g, x, params.low));
-    return node.give(0, mul(node.g, above, is_below(node.g, x, params.high)));
+    return node.add_gradient(0, mul(node.g, above, is_below(node.g, x, params.high)));
   }
 };
 

@@ -39,7 +39,7 @@ class LeakyRelu final : public Differentiable<LeakyReluParams> {
     const Result<Value> above = step(node.g, as_f32(node.g, node.source(0)));
     const Result<Value> slope =
         scale(node.g, above, {.scale = 1 - params.slope, .bias = params.slope});
-    return node.give(0, mul(node.g, node.dy(), slope));
+    return node.add_gradient(0, mul(node.g, node.dy(), slope));
   }
 };
 

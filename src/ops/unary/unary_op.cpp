@@ -180,9 +180,9 @@ class Unary final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    if (row_.back.f == nullptr) return node.give_zero(0);
+    if (row_.back.f == nullptr) return node.add_zero_gradient(0);
     const Value z = row_.back.of_result ? node.y() : node.source(0);
-    return node.give(0, row_.back.f(node.g, node.dy(), as_f32(node.g, z)));
+    return node.add_gradient(0, row_.back.f(node.g, node.dy(), as_f32(node.g, z)));
   }
 
  private:

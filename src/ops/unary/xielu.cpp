@@ -65,7 +65,7 @@ class Xielu final : public Differentiable<XieluParams> {
     const Result<Value> left = scale(g, rise, {.scale = alpha_n, .bias = -alpha_n});
     const Result<Value> not_above = scale(g, step(g, x), {.scale = -1, .bias = 1});
     const Result<Value> slope = add(g, right, mul(g, left, not_above));
-    return node.give(0, mul(g, node.dy(), slope));
+    return node.add_gradient(0, mul(g, node.dy(), slope));
   }
 };
 

@@ -64,7 +64,7 @@ class Permute final : public Differentiable<PermuteParams> {
     std::array<int, kMaxDims> back = {};
     for (std::size_t i = 0; i < kMaxDims; ++i)
       back[static_cast<std::size_t>(params.axes[i])] = static_cast<int>(i);
-    return node.give(0, permute(node.g, node.dy(), back));
+    return node.add_gradient(0, permute(node.g, node.dy(), back));
   }
 };
 

@@ -117,7 +117,7 @@ class Reshape final : public Differentiable<ReshapeParams> {
   }
 
   Status gradient_rule(Backward& node, const ReshapeParams&) const override {
-    return node.give(0, reshape(node.g, packed(node.g, node.dy()), node.shape(0)));
+    return node.add_gradient(0, reshape(node.g, packed(node.g, node.dy()), node.shape(0)));
   }
 };
 

@@ -39,7 +39,7 @@ class Transpose final : public Differentiable<NoParams> {
   }
 
   Status gradient_rule(Backward& node, const NoParams&) const override {
-    return node.give(0, transpose(node.g, node.dy()));
+    return node.add_gradient(0, transpose(node.g, node.dy()));
   }
 };
 

@@ -63,7 +63,7 @@ class View final : public Differentiable<ViewParams> {
       around.after[i] = x[i].max - params.start[i] - params.shape[i].max;
       whole = false;
     }
-    return node.give(0, whole ? node.dy() : pad(node.g, node.dy(), around));
+    return node.add_gradient(0, whole ? node.dy() : pad(node.g, node.dy(), around));
   }
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "schedule/costs/work.h"
+
 namespace shunt {
 
 namespace {
@@ -46,7 +48,7 @@ double usual_scale(std::string_view op) {
   // A guess, not measured: attention has the rate of products of floats and an exponential for each
   // score; products of 8-bit numbers are faster.
   constexpr double kAttention = 2;
-  return op == "attention" ? kAttention : 1;
+  return op_with_same_costs(op) == "attention" ? kAttention : 1;
 }
 
 }  // namespace

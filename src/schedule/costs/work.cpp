@@ -13,9 +13,10 @@ namespace shunt {
 namespace {
 
 /// Ops with the same work as another op. They have its costs unless they have their own.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSameWork = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kSameWork = {{
     {"matmul_id", "matmul"},
     {"out_prod", "matmul"},
+    {"paged_attention", "attention"},
 }};
 
 double elements_of(const Tensor& tensor) {

@@ -55,13 +55,13 @@ Status check_limits(const Graph& graph, const FallbackReport& report,
 Status apply_fallback_policy(const Graph& graph, const Placement& placement,
                              const FallbackPolicy& policy) {
   for (const std::string& note : placement.notes) {
-    if (policy.say) policy.say(note);
+    if (policy.log) policy.log(note);
   }
   if (placement.devices.size() < 2) return ok();  // there is nothing to fall back from
   const FallbackReport report = report_fallback(graph, placement);
   SHUNT_TRY(check_limits(graph, report, policy));
   const std::string line = to_line(report);
-  if (!line.empty() && policy.say && policy.mode == FallbackMode::kWarn) policy.say(line);
+  if (!line.empty() && policy.log && policy.mode == FallbackMode::kWarn) policy.log(line);
   return ok();
 }
 

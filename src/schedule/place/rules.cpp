@@ -150,7 +150,7 @@ class Rules {
     if (!memory.host_accessible()) return std::nullopt;
     for (int index = 0; index < home; ++index) {
       const Device& device = facts_.device(index);
-      if (may(index, id) && !device.can_read(memory) && device.wants(graph_, id)) return index;
+      if (may(index, id) && !device.can_read(memory) && device.offload_op(graph_, id)) return index;
     }
     return std::nullopt;
   }

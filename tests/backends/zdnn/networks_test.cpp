@@ -143,7 +143,7 @@ TEST_P(ZdnnNetworks, FallBackAccordingToThePolicy) {
     said.clear();
     return apply_fallback_policy(
         graph(), placement,
-        {.mode = mode, .say = [&](std::string_view line) { said.emplace_back(line); }});
+        {.mode = mode, .log = [&](std::string_view line) { said.emplace_back(line); }});
   };
   EXPECT_TRUE(judged(FallbackMode::kAllow));
   EXPECT_TRUE(said.empty());

@@ -102,6 +102,97 @@ def attention_cases(table):
         emit(blocks, blocks, SUM, 32, 64, scale=scale, mask=causal(2, 6))
 
 
+def is_seen(span, window, queries, keys):
+    """Which keys queries see: positions [T, 1] and [1, N]. Masks as in the papers of the spans."""
+    distance = queries - keys
+    return {
+        "causal": distance >= 0,
+        "sliding window": (distance >= 0) & (distance < window),  # Longformer, Mistral
+        "chunked": (distance >= 0) & (queries // max(window, 1) == keys // max(window, 1)),  # Llama 4
+        "bidirectional": torch.ones_like(distance, dtype=torch.bool),
+        "bidirectional window": distance.abs() <= window // 2,  # ModernBERT
+    }[span]
+
+
+def paged_attention_cases(table):
+    """Keys and values are gathered from their blocks for each sequence, then it is attention."""
+    random = table.random("paged_attention")
+
+    def emit(lengths, type=torch.float32, error=SUM, d=8, dv=8, heads=4, kv_heads=2, block=16,
+             span="causal", window=0, scale=0.4, softcap=0.0, max_bias=0.0, mask_heads=0,
+             with_sinks=False, what=""):
+        """lengths: (tokens, keys) of each sequence."""
+        counts = [-(-keys // block) for _, keys in lengths]
+        rows = (sum(counts) + 1) * block
+        tokens = sum(count for count, _ in lengths)
+        q = random.normal(1, tokens, heads, d)
+        k, v = (type(1, rows, kv_heads, size) if callable(type)
+                else random.normal(1, rows, kv_heads, size, dtype=type) for size in (d, dv))
+        sinks = random.normal(heads) if with_sinks else None
+        most = max((keys for _, keys in lengths), default=1)
+        mask = random.normal(mask_heads, tokens, most) if mask_heads else None
+        # Blocks from the last one down, so that none is where its number in the table says.
+        blocks = [sum(counts) - i for i in range(sum(counts))]
+        columns, results = [], []
+        end = entry = 0
+        for (count, keys), of_sequence in zip(lengths, counts):
+            own = blocks[entry:entry + of_sequence]
+            row_ids = torch.tensor([own[n // block] * block + n % block for n in range(keys)],
+                                   dtype=torch.long)
+            queries = q[0, end:end + count].double().transpose(0, 1)
+            shared = [x.double()[0, row_ids].transpose(0, 1).repeat_interleave(
+                heads // kv_heads, dim=0) for x in (k, v)]
+            positions = torch.arange(keys - count, keys).reshape(-1, 1)
+            places = torch.arange(keys).reshape(1, -1)
+            bias = torch.zeros(1, count, keys, dtype=torch.float64)
+            if mask is not None:
+                bias = bias + mask.double()[:, end:end + count, :keys]
+            if max_bias:
+                bias = slopes(max_bias, heads) * (bias - (positions - places).abs())
+            bias = bias.expand(heads, count, keys).masked_fill(
+                ~is_seen(span, window, positions, places), -INFINITY)
+            if softcap or with_sinks:
+                scores = queries @ shared[0].mT * f32(scale)
+                if softcap:
+                    scores = softcap * torch.tanh(scores / softcap)
+                result = softmax_with_sinks(scores + bias, sinks) @ shared[1]
+            else:
+                result = F.scaled_dot_product_attention(queries, shared[0], shared[1],
+                                                        attn_mask=bias, scale=f32(scale))
+            results.append(result.transpose(0, 1))
+            end += count
+            columns.append([end, keys, entry])
+            entry += of_sequence
+        params = {"scale": scale, "block": block}
+        for name, value in (("span", span), ("window", window), ("max_bias", max_bias),
+                            ("softcap", softcap)):
+            if value and value != "causal":
+                params[name] = value
+        table.add("paged_attention",
+                  [q, k, v, torch.tensor(columns, dtype=torch.int32),
+                   torch.tensor(blocks, dtype=torch.int32), mask, sinks],
+                  torch.cat(results).unsqueeze(0), max_error=error, what=what, **params)
+
+    several = [(1, 20), (3, 3), (2, 17)]
+    emit([(1, 5)])
+    emit(several)
+    emit(several, heads=3, kv_heads=3, d=5, dv=7)
+    emit(several, span="sliding window", window=4)
+    emit(several, span="chunked", window=6)
+    emit(several, span="bidirectional")
+    emit(several, span="bidirectional window", window=7)
+    emit(several, max_bias=8.0, heads=6)
+    emit(several, softcap=1.5)
+    emit(several, with_sinks=True)
+    emit(several, mask_heads=1)
+    emit(several, mask_heads=4, max_bias=4.0, softcap=2.0, with_sinks=True, span="sliding window",
+         window=9)
+    emit(several, type=torch.float16, error=F16_PRODUCTS)
+    emit(several, type=torch.bfloat16, error=BF16_PRODUCTS)
+    for quantised, scale in ((random.q8_0, 0.003), (random.q4_0, 0.05)):
+        emit([(1, 18), (2, 3)], type=quantised, d=32, dv=64, heads=2, kv_heads=1, scale=scale)
+
+
 def yarn(dims, base, scale, ext_factor, attn_factor, beta_fast, beta_slow, context):
     """Frequencies and magnitude, as in the listing of the paper's authors."""
     inverse = 1.0 / base ** (torch.arange(0, dims, 2, dtype=torch.float64) / dims)
@@ -200,4 +291,5 @@ def rope_cases(table):
 def cases(table):
     softmax_cases(table)
     attention_cases(table)
+    paged_attention_cases(table)
     rope_cases(table)

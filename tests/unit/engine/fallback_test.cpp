@@ -57,8 +57,8 @@ class EngineFallback : public ::testing::Test {
     options.placement.stream_rows =
         0;  // else a device would compute even operations it has no room for
     options.placement.fallback.mode = mode;
-    options.placement.fallback.say = [this](std::string_view line) { said_.emplace_back(line); };
-    options.on_device_error.say = [this](std::string_view line) { later_.emplace_back(line); };
+    options.placement.fallback.log = [this](std::string_view line) { said_.emplace_back(line); };
+    options.on_device_error.log = [this](std::string_view line) { later_.emplace_back(line); };
     return options;
   }
   Result<std::shared_ptr<const Model>> load(std::vector<Device*> devices,

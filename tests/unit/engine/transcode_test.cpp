@@ -109,7 +109,7 @@ TEST(ModelTranscode, ReportsTheNormalizedMeanSquareError) {
   }
   std::vector<std::string> said;
   LoadOptions options = load_options(Transcode::kLossy);
-  options.placement.fallback.say = [&](std::string_view line) { said.emplace_back(line); };
+  options.placement.fallback.log = [&](std::string_view line) { said.emplace_back(line); };
   const auto model = load(file.path(), {&test, &host}, options);
   ASSERT_TRUE(model);
   double all_off = 0;

@@ -32,6 +32,7 @@ std::vector<BadCall> norm_calls();
 std::vector<BadCall> softmax_calls();
 std::vector<BadCall> rope_calls();
 std::vector<BadCall> attention_calls();
+std::vector<BadCall> paged_attention_calls();
 std::vector<BadCall> data_calls();
 std::vector<BadCall> convolution_calls();
 std::vector<BadCall> custom_calls();

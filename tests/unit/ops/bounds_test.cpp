@@ -25,7 +25,7 @@ constexpr double kSums = 1e-10;
 const std::set<std::string_view>& sums() {
   static const std::set<std::string_view> kOps = {
       // clang-format off
-      "attention", "softmax",
+      "attention", "paged_attention", "softmax",
       "col2im_1d", "conv_2d", "conv_2d_dw", "conv_3d", "conv_transpose_1d", "conv_transpose_2d",
       "pool_1d", "pool_2d",
       "matmul", "matmul_id", "solve_tri",
@@ -88,6 +88,8 @@ const auto kExceptions = std::to_array<Exception>({
     // q, the scores and the weights: some roundings of 1e-7 or 1e-5 each.
     {"attention", keys_or_values_are<DType::kF16>, flat<5, 7>, kRoundsQ},
     {"attention", keys_or_values_are<DType::kBF16>, flat<5, 5>, kRoundsQ},
+    {"paged_attention", keys_or_values_are<DType::kF16>, flat<5, 7>, kRoundsQ},
+    {"paged_attention", keys_or_values_are<DType::kBF16>, flat<5, 5>, kRoundsQ},
 });
 
 /// The error that one rounding to a type may cause, by the type's precision. For floats it is half

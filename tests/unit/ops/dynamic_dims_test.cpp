@@ -106,6 +106,27 @@ TEST_F(OpDynamicDims, MayBeTheTokensAndSequencesOfARecurrence) {
               HasSubstr("dimension 0 of x is 8*, a dynamic dimension"));
 }
 
+TEST_F(OpDynamicDims, MayBeTheTokensAndSequencesOfARecurrenceWithEnds) {
+  const auto keys = leaf(DType::kF32, {16, 2, tokens});
+  const auto values = leaf(DType::kF32, {20, 2, tokens});
+  const auto states = leaf(DType::kF32, {20, 16, 2, 9});
+  const auto ids = leaf(DType::kI32, {rows});
+  const auto ends = leaf(DType::kI32, {rows});
+  const auto made = gated_linear_attn(g, keys, keys, values, keys, states, ids, {}, ends);
+  ASSERT_TRUE(made.has_value()) << made.error().message();
+  EXPECT_EQ(shape_of(made->outputs), (Shape{20, 2, tokens}));
+  EXPECT_EQ(shape_of(made->states), (Shape{20, 16, 2, rows}));
+  EXPECT_FALSE(gated_linear_attn(g, keys, keys, values, keys, states, absent(), {}, ends));
+  // One tap: states without elements.
+  for (const std::int64_t taps : {4, 1}) {
+    const auto conv = ssm_conv(g, leaf(DType::kF32, {64, tokens}), leaf(DType::kF32, {taps, 64}),
+                               leaf(DType::kF32, {64, taps - 1, rows}), absent(), ends);
+    ASSERT_TRUE(conv.has_value()) << conv.error().message();
+    EXPECT_EQ(shape_of(conv->outputs), (Shape{64, tokens}));
+    EXPECT_EQ(shape_of(conv->states), (Shape{64, taps - 1, rows}));
+  }
+}
+
 TEST_F(OpDynamicDims, DoNotMatchOtherDimsOrNumbers) {
   const auto other = leaf(DType::kF32, {64, rows});
   const auto fixed = leaf(DType::kF32, {64, 8});

@@ -204,4 +204,61 @@ std::vector<BadCall> attention_calls() {
   };
 }
 
+std::vector<BadCall> paged_attention_calls() {
+  struct Sources {
+    Shape q = {8, 4, 3};
+    Shape k = {8, 2, 64};
+    Shape v = {8, 2, 64};
+    Shape sequences = {3, 2};
+    Shape table = {5};
+    DType cache = kF16;
+    DType of_sequences = kI32;
+    DType of_table = kI32;
+    std::optional<Shape> mask = {};
+    std::optional<Shape> sinks = {};
+  };
+  const auto call = [](const Sources& with, const PagedAttentionParams& params = {}) {
+    return [=](GraphBuilder& g) {
+      return paged_attention(
+          g, leaf(g, kF32, with.q), leaf(g, with.cache, with.k), leaf(g, with.cache, with.v),
+          leaf(g, with.of_sequences, with.sequences), leaf(g, with.of_table, with.table), params,
+          with.mask ? leaf(g, kF32, *with.mask) : absent(),
+          with.sinks ? leaf(g, kF32, *with.sinks) : absent());
+    };
+  };
+  const auto with = [&](const PagedAttentionParams& params) { return call({}, params); };
+  return {
+      {"paged_attention", call({.k = {9, 2, 64}}), {"dimension 0 of k is 9"}},
+      {"paged_attention", call({.v = {8, 2, 65}}), {"dimension 2 of v is 65"}},
+      {"paged_attention", call({.v = {8, 4, 64}}), {"dimension 1 of v is 4"}},
+      {"paged_attention",
+       call({.k = {8, 3, 64}, .v = {8, 3, 64}}),
+       {"the heads of k, 3, do not divide the heads of q, 4"}},
+      {"paged_attention", call({.q = {8, 4, 3, 2}}), {"q is F32 [8, 4, 3, 2]"}},
+      {"paged_attention", call({.k = {8, 2, 64, 2}, .v = {8, 2, 64, 2}}), {"k is F16"}},
+      {"paged_attention", call({.cache = kI32}), {"k is I32"}},
+      {"paged_attention", call({.sequences = {2, 2}}), {"dimension 0 of sequences is 2"}},
+      {"paged_attention", call({.sequences = {3, 2, 2}}), {"sequences is I32 [3, 2, 2]"}},
+      {"paged_attention", call({.of_sequences = DType::kI64}), {"sequences is I64"}},
+      {"paged_attention", call({.table = {5, 2}}), {"block_table is I32 [5, 2]"}},
+      {"paged_attention", call({.of_table = kF32}), {"block_table is F32"}},
+      {"paged_attention", call({.mask = Shape{64, 4}}), {"mask is F32 [64, 4]"}},
+      {"paged_attention", call({.mask = Shape{64, 3, 2}}), {"mask is F32 [64, 3, 2]"}},
+      {"paged_attention", call({.sinks = Shape{2}}), {"dimension 0 of sinks is 2"}},
+      {"paged_attention", with({.scale = INFINITY}), {"scale is inf"}},
+      {"paged_attention", with({.max_bias = -8}), {"max_bias is -8"}},
+      {"paged_attention", with({.softcap = -1}), {"softcap is -1"}},
+      {"paged_attention", with({.window = 4}), {"window is 4, but a causal span has none"}},
+      {"paged_attention",
+       with({.span = AttentionSpan::kSlidingWindow}),
+       {"window is 0, but a sliding window span has at least 1"}},
+      {"paged_attention",
+       with({.span = AttentionSpan::kChunked, .window = -1}),
+       {"window is -1, but a chunked span has at least 1"}},
+      {"paged_attention", with({.block = 0}), {"block is 0, which is not a multiple of 16"}},
+      {"paged_attention", with({.block = 24}), {"block is 24"}},
+      {"paged_attention", with({.block = 131072}), {"block is 131072"}},
+  };
+}
+
 }  // namespace shunt

@@ -60,6 +60,15 @@ std::vector<BadCall> state_calls() {
                      return result->states;
                    },
                    {"dimension 2 of states is 9, but the number of sequences (without ids) is 2"}});
+  // Ends last; T 5, S 3.
+  add_calls(
+      calls, "ssm_conv", {{6, 5}, {4, 6}, {6, 3, 3}, {3}},
+      [](GraphBuilder& g, const auto& v) { return ssm_conv(g, v[0], v[1], v[2], absent(), v[3]); },
+      {{3, {3}, {"ends is I64 [3], not I32"}, kI64},
+       {3, {3, 2}, {"ends is I32 [3, 2], which has more than 1 dimension"}, kI32},
+       {3, {2}, {"dimension 2 of states is 3, but the number of sequences"}, kI32},
+       {2, {6, 3, 9}, {"dimension 2 of states is 9, but the number of sequences"}},
+       {0, {6, 5, 2}, {"dimension 2 of x is 2, but that of tokens with ends is 1"}}});
   // N 8, P 3, H 4, G 2, T 5, S 2.
   add_calls(calls, "ssm_scan",
             {{3, 4, 5, 2}, {4, 5, 2}, {8, 4}, {8, 2, 5, 2}, {8, 2, 5, 2}, {8, 3, 4, 9}, {2}},
@@ -108,6 +117,28 @@ std::vector<BadCall> state_calls() {
                      return result->outputs;
                    },
                    {"scale is nan"}});
+  for (const std::int64_t sequences : {3, 2}) {
+    calls.push_back({"rwkv_wkv7",
+                     [=](GraphBuilder& g) -> Result<Value> {
+                       const auto k = leaf(g, kF32, keys);
+                       const auto result = rwkv_wkv7(
+                           g, k, k, k, leaf(g, kF32, values), k, k, leaf(g, kF32, {8, 6, 3, 9}),
+                           leaf(g, kI32, {sequences}), leaf(g, kI32, {sequences}));
+                       if (!result) return Error(result.error());
+                       return result->outputs;
+                     },
+                     {"dimension 3 of r is 2, but that of tokens with ends is 1"}});
+  }
+  calls.push_back({"gated_linear_attn",
+                   [=](GraphBuilder& g) -> Result<Value> {
+                     const auto k = leaf(g, kF32, {8, 3, 5});
+                     const auto result = gated_linear_attn(
+                         g, k, k, leaf(g, kF32, {6, 3, 5}), k, leaf(g, kF32, {6, 8, 3, 9}),
+                         leaf(g, kI32, {2}), {}, leaf(g, kI32, {3}));
+                     if (!result) return Error(result.error());
+                     return result->outputs;
+                   },
+                   {"dimension 0 of ids is 2, but the number of sequences is 3"}});
   const Shape key_heads = {8, 2, 5, 2};
   const Shape heads = {6, 4, 5, 2};
   add_calls(calls, "gated_delta_net",

@@ -336,9 +336,9 @@ TEST(OpErrors, NameTheOpTheOperandsAndTheFacts) {
   std::map<std::string, int> counts;
   for (const auto& calls :
        {elementwise_calls(), unary_calls(), gated_calls(), norm_calls(), matrix_calls(),
-        expert_calls(), softmax_calls(), rope_calls(), attention_calls(), rows_calls(),
-        data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(), view_calls(),
-        data_calls(), state_calls(), training_calls(), custom_calls()}) {
+        expert_calls(), softmax_calls(), rope_calls(), attention_calls(), paged_attention_calls(),
+        rows_calls(), data_and_order_calls(), sort_and_reduce_calls(), convolution_calls(),
+        view_calls(), data_calls(), state_calls(), training_calls(), custom_calls()}) {
     for (const BadCall& bad : calls) {
       GraphBuilder g;
       const auto result = bad.call(g);

@@ -179,6 +179,17 @@ TEST(OpCases, RequestFeasibleData) {
   }
 }
 
+/// Element i of a source whose values are given, as the op sees it.
+double given_value(const CaseSource& source, std::int64_t i) {
+  const Sizes seen = sizes_of(source);
+  Sizes at = {};
+  for (std::size_t dim = 0; dim < kMaxDims; i /= seen[dim], ++dim)
+    at[static_cast<std::size_t>(source.permute[dim])] = i % seen[dim] + source.slice[dim];
+  RefTensor values(source.sizes);
+  values.data = source.values;
+  return values.at(at[0], at[1], at[2], at[3]);
+}
+
 /// Data for a source; how its strides are does not matter to a reference.
 RefTensor data_for(const CaseSource& source, std::mt19937& random) {
   RefTensor data(sizes_of(source));
@@ -200,6 +211,9 @@ RefTensor data_for(const CaseSource& source, std::mt19937& random) {
         break;
       case Fill::kCausalMask:
         x = i % data.sizes[0] <= i / data.sizes[0] ? 0 : -std::numeric_limits<double>::infinity();
+        break;
+      case Fill::kValues:
+        x = given_value(source, i);
         break;
     }
     ++i;

@@ -88,6 +88,20 @@ TEST(SsmConv, SelectsStatesById) {
   EXPECT_THAT(y.states.data, ElementsAre(1, 2));
 }
 
+TEST(SsmConv, TakesSequencesOfDifferentLengths) {
+  const auto y = walk({{.sizes = {1, 4, 1, 1}, .data = {1, 2, 3, 4}},
+                       row({1, 100}),
+                       {.sizes = {1, 1, 3, 1}, .data = {7, 8, 9}},
+                       {DType::kI32, {3, 1, 1, 1}, {2, 2, 3}}},
+                      [](GraphBuilder& g, const Values& v) {
+                        return ssm_conv(g, v[0], v[1], v[2], absent(), v[3]);
+                      });
+  EXPECT_EQ(y.outputs.sizes, (Sizes{1, 4, 1, 1}));
+  EXPECT_THAT(y.outputs.data, ElementsAre(107, 201, 309, 0));
+  EXPECT_EQ(y.states.sizes, (Sizes{1, 1, 3, 1}));
+  EXPECT_THAT(y.states.data, ElementsAre(2, 8, 3));
+}
+
 constexpr double kLn2 = std::numbers::ln2;
 
 TEST(SsmScan, DecaysUpdatesAndReadsTheState) {
@@ -174,6 +188,27 @@ TEST(GatedLinearAttn, DecaysAndUpdatesBeforeReading) {
                       gla);
   EXPECT_THAT(y.states.data, ElementsAre(12, 16));
   EXPECT_THAT(y.outputs.data, ElementsAre(0.5 * (12 + 160)));
+}
+
+TEST(GatedLinearAttn, TakesSequencesOfDifferentLengths) {
+  const auto tokens = [](double a, double b, double c, double d) {
+    return Leaf{.sizes = {1, 1, 4, 1}, .data = {a, b, c, d}};
+  };
+  const auto y =
+      walk({tokens(1, 1, 1, 1),
+            tokens(1, 1, 1, 1),
+            tokens(4, 2, 6, 5),
+            tokens(0.5, 0.5, 0.5, 0.5),
+            {.sizes = {1, 1, 1, 3}, .data = {10, 5, 8}},
+            {DType::kI32, {3, 1, 1, 1}, {2, 0, 1}},
+            {DType::kI32, {3, 1, 1, 1}, {1, 1, 3}}},
+           [](GraphBuilder& g, const Values& v) {
+             return gated_linear_attn(g, v[0], v[1], v[2], v[3], v[4], v[5], {.scale = 0.5F}, v[6]);
+           });
+  EXPECT_EQ(y.outputs.sizes, (Sizes{1, 1, 4, 1}));
+  EXPECT_THAT(y.outputs.data, ElementsAre(4, 0.5 * 4.5, 0.5 * 8.25, 0));
+  EXPECT_EQ(y.states.sizes, (Sizes{1, 1, 1, 3}));
+  EXPECT_THAT(y.states.data, ElementsAre(8, 10, 8.25));
 }
 
 TEST(GatedDeltaNet, AppliesTheDeltaRule) {

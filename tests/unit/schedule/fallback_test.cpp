@@ -85,7 +85,7 @@ TEST(Fallback, CpuOnlyHasNoFallbackAndNoMessage) {
   strictest.mode = FallbackMode::kDeny;
   strictest.max_cpu_share = 0;
   strictest.max_copy_bytes = 0;
-  strictest.say = [](std::string_view line) { ADD_FAILURE() << line; };
+  strictest.log = [](std::string_view line) { ADD_FAILURE() << line; };
   EXPECT_TRUE(placed.apply(strictest));
 }
 
@@ -162,7 +162,7 @@ TEST(FallbackPolicy, WarnPrintsOneLineAndAllowPrintsNone) {
   const Placed placed(&test);
   std::vector<std::string> said;
   FallbackPolicy policy;
-  policy.say = [&](std::string_view line) { said.emplace_back(line); };
+  policy.log = [&](std::string_view line) { said.emplace_back(line); };
   EXPECT_TRUE(placed.apply(policy));
   EXPECT_EQ(said, std::vector<std::string>{to_line(placed.report())});
   policy.mode = FallbackMode::kAllow;
@@ -175,7 +175,7 @@ TEST(FallbackPolicy, PrintsPlacementNotesEvenOnACpuOnly) {
   placed.placement.notes = {"a pin matches nothing"};
   std::vector<std::string> said;
   FallbackPolicy policy;
-  policy.say = [&](std::string_view line) { said.emplace_back(line); };
+  policy.log = [&](std::string_view line) { said.emplace_back(line); };
   EXPECT_TRUE(placed.apply(policy));
   EXPECT_EQ(said, placed.placement.notes);
 }

@@ -322,7 +322,7 @@ class Answering final : public Device {
     if (config_.ops.empty() || config_.ops.contains(op)) return Support::yes();
     return Support::no(Refusal::kOp, "no kernel for " + op);
   }
-  bool wants(const Graph& graph, NodeId id) const override {
+  bool offload_op(const Graph& graph, NodeId id) const override {
     return config_.wants.contains(std::string(graph.node(id).op->info().name));
   }
   BufferType& memory() override {

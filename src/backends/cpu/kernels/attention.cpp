@@ -1,10 +1,6 @@
-#include <cmath>
-#include <numbers>
 #include <utility>
 
-#include "backends/cpu/kernels/attention_mask.h"
-#include "backends/cpu/kernels/attention_parts.h"
-#include "shunt/ops/attention.h"
+#include "backends/cpu/kernels/attention_rows.h"
 #include "tensor/checked.h"
 
 // Softmax over blocks of keys as they come (arXiv 1805.02867). Each query keeps the largest score
@@ -18,171 +14,30 @@ namespace shunt::cpu {
 
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr std::int64_t kCacheLine = 64;
-constexpr float kLog2E = std::numbers::log2e_v<float>;
-
-/// A row and zeros up to the padded size.
-void read_padded(const TensorArg& from, std::byte* row, float* to) {
-  const std::int64_t n = from.sizes[0];
-  read_f32(from, row, 0, n, to);
-  std::fill(to + n, to + padded(n), 0.0F);
-}
-
-void prefetch(const std::byte* from, std::int64_t bytes) {
-  for (std::int64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(from + at);
-  asm volatile("");  // g++ leaves out calls of functions that do nothing but this
-}
-
-/// Reads a byte of each line, so that the hardware sees the next accesses: it fetches more at a
-/// time than software can ask for.
-void touch(const std::byte* from, std::int64_t bytes) {
-  for (std::int64_t at = 0; at < bytes; at += kCacheLine) {
-    static_cast<void>(*static_cast<const volatile std::byte*>(from + at));
-  }
-}
-
-/// The keys that are worked on next. Their memory is asked for while others are decoded.
-/// Neighbouring heads take turns at a block, and each asks for its share. The data of these heads
-/// for one key is adjacent.
-struct Ahead {
-  std::int64_t first = 0;  ///< key
-  std::int64_t end = 0;
-  std::int64_t turn = 0;
-  std::int64_t turns = 1;
-};
-
-/// A part, as one worker computes it: some or all of its stretches. Its rows are those from
-/// `first_row` on in the room. `live`, one for each row, says which of them the mask does not hide
-/// a whole stretch from.
-class PartOfAttention {
+/// A mask as a source, [N, T, 1 or H, 1 or S]; it may have no data.
+class TensorMask {
  public:
-  PartOfAttention(const Call& call, const AttentionCut& cut, std::int64_t number,
-                  const AttentionRoom& room, std::int64_t first_row, bool* live)
-      : call_(call),
-        cut_(cut),
-        part_(AttentionPart::of(call, cut, number)),
-        room_(room),
-        params_(call.params->get<AttentionParams>()),
-        q_(room.q + first_row * room.q_stride),
-        slopes_(room.slopes + first_row),
-        live_(live) {}
+  TensorMask(const TensorArg& mask, std::int64_t keys) : mask_(mask), keys_(keys) {}
 
-  void read_queries() const {
-    const TensorArg& q = call_.sources[0];
-    const float scale = params_.softcap == 0 ? params_.scale * kLog2E : params_.scale;
-    for (std::int64_t r = 0; r < part_.rows(); ++r) {
-      float* row = q_ + r * room_.q_stride;
-      float* scaled = room_.pairs ? room_.decoded : row;
-      read_padded(q, q.row(part_.head(r), part_.query(r), part_.sequence), scaled);
-      simd::mul(room_.level, scaled, scale, scaled, padded(room_.d));
-      if (room_.pairs) {
-        simd::encode(room_.level, scaled, DType::kBF16, reinterpret_cast<std::byte*>(row), room_.d);
-      }
-      slopes_[r] = kLog2E * static_cast<float>(alibi_slope(params_.max_bias, call_.result.sizes[1],
-                                                           part_.head(r)));
-    }
+  /// Heads of a query may have one mask.
+  std::int64_t rows_alike(const AttentionPart& part) const {
+    return mask_.sizes[2] == 1 ? part.heads : 1;
   }
 
-  /// Makes those rows of `gathered` ready that look_at_stretch() saw live. The others are not read.
-  void start(float* gathered) const {
-    for (std::int64_t r = 0; r < part_.rows(); ++r) {
-      if (live_[r]) row_of(gathered, r).clear();
-    }
-  }
-
-  /// Adds the contribution of keys from `first` on to `gathered`, [rows][stride].
-  void add_block(std::int64_t first, std::int64_t count, bool masked, const Ahead& ahead,
-                 float* gathered) const {
-    if (masked) count = look_at_masks(first, count);
-    bool decoded = false;
-    // Queries of other sequences see nothing here.
-    const auto hidden = [&](std::int64_t row) { return masked && room_.seen[row].hidden(); };
-    for (std::int64_t begin = 0, end = 0; begin < part_.rows(); begin = end) {
-      end = begin + 1;
-      if (hidden(begin)) continue;
-      while (end < part_.rows() && !hidden(end)) ++end;
-      if (!decoded) decode(first, count, ahead);
-      decoded = true;
-      add_rows(begin, end, first, count, masked, gathered);
-    }
-  }
-
-  /// The same for some rows, of which each sees something.
-  void add_rows(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t count,
-                bool masked, float* gathered) const {
-    // Tiles of about the same size.
-    const std::int64_t tiles = ceil_div(end - begin, simd::kTileRows);
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      const std::int64_t row = begin + (end - begin) * t / tiles;
-      simd::QueryRows rows = {.count = begin + (end - begin) * (t + 1) / tiles - row,
-                              .q = q_ + row * room_.q_stride,
-                              .q_stride = room_.q_stride,
-                              .mask = {},
-                              .slopes = {},
-                              .softcap = params_.softcap,
-                              .gathered = gathered + row * room_.stride,
-                              .gathered_stride = room_.stride};
-      const std::int64_t seen = masked ? read_masks(row, first, count, rows) : count;
-      simd::attend(room_.level,
-                   {.keys = room_.keys,
-                    .d = padded(room_.d),
-                    .values = room_.values,
-                    .value_stride = room_.value_stride,
-                    .dv = padded(room_.dv),
-                    .pairs = room_.pairs},
-                   rows, seen);
-    }
-  }
-
-  /// The part's rows of the result.
-  void compute() const {
-    read_queries();
-    for (std::int64_t r = 0; r < part_.rows(); ++r) row_of(room_.joined, r).clear();
-    for (std::int64_t stretch = 0; stretch < cut_.stretches; ++stretch) {
-      const std::int64_t first = stretch * cut_.stretch;
-      const std::int64_t end = std::min(first + cut_.stretch, cut_.keys);
-      const SeenKeys seen = look_at_stretch(first, end - first);
-      if (seen.hidden()) continue;
-      start(room_.gathered);
-      const std::int64_t last = first + seen.count;
-      for (std::int64_t n = first; n < last; n += simd::kKeyBlock) {
-        add_block(n, std::min(simd::kKeyBlock, last - n), !seen.plain,
-                  {n + simd::kKeyBlock, cut_.keys}, room_.gathered);
-      }
-      for (std::int64_t r = 0; r < part_.rows(); ++r) {
-        if (live_[r]) row_of(room_.joined, r).add(row_of(room_.gathered, r));
-      }
-    }
-    for (std::int64_t r = 0; r < part_.rows(); ++r)
-      finish(call_, part_, r, row_of(room_.joined, r));
-  }
-
-  /// Row r of the result, from the sums over all keys.
-  static void finish(const Call& call, const AttentionPart& part, std::int64_t r,
-                     const Gathered& all) {
-    const TensorArg& sinks = call.sources[4];
-    const float sink =
-        sinks.data == nullptr ? kMinusInfinity : kLog2E * number(sinks, part.head(r));
-    all.mean(sink, as_f32(call.result.row(part.head(r), part.query(r), part.sequence)),
-             call.result.sizes[0]);
-  }
-
-  /// The effect of masks on a stretch: hidden or plain if it is that for all rows. Also finds which
-  /// of the rows are live.
-  SeenKeys look_at_stretch(std::int64_t first, std::int64_t count) const {
-    const TensorArg& mask = call_.sources[3];
-    std::fill_n(live_, part_.rows(), true);
-    if (mask.data == nullptr || count == 0) return {count, true};
+  SeenKeys look_at_stretch(const AttentionPart& part, std::int64_t first, std::int64_t count,
+                           bool* live) const {
+    std::fill_n(live, part.rows(), true);
+    if (mask_.data == nullptr || count == 0) return {count, true};
     SeenKeys all = {0, true};
-    for (std::int64_t r = 0; r < part_.rows(); r += rows_of_mask()) {
-      std::byte* row = mask_row(r);
-      const SeenKeys keys = look_at_mask(mask, row, first, count);
-      std::fill_n(live_ + r, rows_of_mask(), !keys.hidden());
+    const std::int64_t step = rows_alike(part);
+    for (std::int64_t r = 0; r < part.rows(); r += step) {
+      std::byte* row = row_of(part, r);
+      const SeenKeys keys = look_at_mask(mask_, row, first, count);
+      std::fill_n(live + r, step, !keys.hidden());
       // A row's next stretch is far from the next row's.
-      const std::int64_t next = std::min(count, cut_.keys - first - count);
-      if (has_plain_rows(mask)) {
-        prefetch(element(mask, row, first + count), next * mask.strides[0]);
+      const std::int64_t next = std::min(count, keys_ - first - count);
+      if (has_plain_rows(mask_)) {
+        prefetch(element(mask_, row, first + count), next * mask_.strides[0]);
       }
       all.plain = all.plain && keys.plain && (keys.count == all.count || r == 0);
       all.count = std::max(all.count, keys.count);
@@ -190,114 +45,91 @@ class PartOfAttention {
     return all;
   }
 
+  SeenKeys look_at_block(const AttentionPart& part, std::int64_t row, std::int64_t first,
+                         std::int64_t count) const {
+    return look_at_mask(mask_, row_of(part, row), first, count);
+  }
+
+  void read(const AttentionPart& part, std::int64_t row, std::int64_t first, std::int64_t count,
+            float* to) const {
+    read_f32(mask_, row_of(part, row), first, count, to);
+  }
+
  private:
-  Gathered row_of(float* gathered, std::int64_t r) const {
-    return {room_.level, gathered + r * room_.stride, room_.dv};
+  std::byte* row_of(const AttentionPart& part, std::int64_t r) const {
+    return mask_.row(part.query(r), part.head(r) % mask_.sizes[2], part.sequence % mask_.sizes[3]);
   }
 
-  /// Heads of a query may have one mask.
-  std::int64_t rows_of_mask() const { return call_.sources[3].sizes[2] == 1 ? part_.heads : 1; }
-  std::byte* mask_row(std::int64_t r) const {
-    const TensorArg& mask = call_.sources[3];
-    return mask.row(part_.query(r), part_.head(r) % mask.sizes[2], part_.sequence % mask.sizes[3]);
+  const TensorArg& mask_;
+  std::int64_t keys_;
+};
+
+/// The parts of one item: neighbours, whose heads of k take turns.
+class Parts {
+ public:
+  /// Parts from number `begin` on. `live` has cut.rows for each.
+  Parts(const Call& call, const AttentionCut& cut, const AttentionRoom& room, std::int64_t begin)
+      : call_(call),
+        cut_(cut),
+        room_(room),
+        begin_(begin),
+        mask_(call.sources[3], cut.keys),
+        keys_{.sequence = AttentionPart::of(call, cut, begin).sequence} {
+    const auto& params = call.params->get<AttentionParams>();
+    params_ = {params.scale, params.max_bias, params.softcap};
   }
 
-  /// Returns how many of the keys any row sees.
-  std::int64_t look_at_masks(std::int64_t first, std::int64_t count) const {
-    const std::int64_t step = rows_of_mask();
-    std::int64_t seen = 0;
-    for (std::int64_t r = 0; r < part_.rows(); r += step) {
-      SeenKeys keys = {0, false};
-      if (live_[r]) keys = look_at_mask(call_.sources[3], mask_row(r), first, count);
-      std::fill_n(room_.seen + r, step, keys);
-      seen = std::max(seen, keys.count);
-    }
-    return seen;
+  std::int64_t turns() const { return std::min(cut_.together, cut_.parts - begin_); }
+
+  /// Gathers the sums of a stretch. `live` and `gathered` are of a turn.
+  template <class LiveOf, class GatheredOf>
+  bool gather(std::int64_t stretch, bool& ready, const LiveOf& live,
+              const GatheredOf& gathered) const {
+    const std::int64_t first = stretch * cut_.stretch;
+    const std::int64_t end = std::min(first + cut_.stretch, cut_.keys);
+    const AttentionPart leader = AttentionPart::of(call_, cut_, begin_);
+    const Turns with = {leader.k_head, turns(), cut_.split, cut_.split ? end : cut_.keys};
+    return gather_stretch(
+        call_, room_, keys_, with, first, end, ready,
+        [&](std::int64_t turn) {
+          return AttentionRows(call_, params_, AttentionPart::of(call_, cut_, begin_ + turn), keys_,
+                               mask_, room_, turn * cut_.rows, live(turn));
+        },
+        gathered);
   }
 
-  /// The masks of rows from `row` on, each of which sees something; how many keys one of them sees.
-  std::int64_t read_masks(std::int64_t row, std::int64_t first, std::int64_t count,
-                          simd::QueryRows& rows) const {
-    std::int64_t seen = 0;
-    for (std::int64_t r = row; r < row + rows.count; ++r) {
-      const auto i = static_cast<std::size_t>(r - row);
-      const SeenKeys& keys = room_.seen[r];
-      seen = std::max(seen, keys.count);
-      if (keys.plain) continue;
-      rows.slopes[i] = slopes_[r];
-      if (r > row && r % rows_of_mask() != 0) {
-        rows.mask[i] = rows.mask[i - 1];
-        continue;
-      }
-      float* to = room_.mask + (r - row) * simd::kKeyBlock;
-      read_f32(call_.sources[3], mask_row(r), first, count, to);
-      rows.mask[i] = to;
-    }
-    return seen;
-  }
-
-  /// Asks for memory of k, or of v, while a group of keys from number n of a block on is decoded.
-  void prefetch_group(const TensorArg& tensor, std::int64_t bytes, const Ahead& ahead,
-                      std::int64_t n) const {
-    const std::int64_t head = part_.k_head - ahead.turn;
-    std::int64_t piece = ahead.turn * simd::kKeyBlock + n;
-    for (std::int64_t i = 0; i < simd::kKeyGroup; ++i, ++piece) {
-      const std::int64_t key = ahead.first + piece / ahead.turns;
-      if (key >= ahead.end) return;
-      prefetch(tensor.row(head + piece % ahead.turns, key, part_.sequence), bytes);
-    }
-  }
-
-  void decode(std::int64_t first, std::int64_t count, const Ahead& ahead) const {
-    const TensorArg& k = call_.sources[1];
-    const TensorArg& v = call_.sources[2];
-    // Rows of less than a line share theirs with other heads and keys: the hardware is fast enough.
-    const bool asks =
-        ahead.first < ahead.end && std::max(room_.key_bytes, room_.value_bytes) >= kCacheLine;
-    const std::int64_t step = asks || !room_.packs_keys ? simd::kKeyGroup : simd::kKeyBlock;
-    for (std::int64_t n = 0; n < count; n += step) {
-      const std::int64_t group = std::min(step, count - n);
-      if (asks) prefetch_group(k, room_.key_bytes, ahead, n);
-      if (room_.pairs) {
-        simd::pack_keys(room_.level, DType::kF32, k.row(part_.k_head, first + n, part_.sequence),
-                        k.strides[2], n, group, room_.d / 2, room_.keys);
-      } else if (room_.packs_keys) {
-        simd::pack_keys(room_.level, k.dtype, k.row(part_.k_head, first + n, part_.sequence),
-                        k.strides[2], n, group, room_.d, room_.keys);
-      } else {
-        const std::int64_t d = padded(room_.d);
-        for (std::int64_t i = 0; i < group; ++i) {
-          read_padded(k, k.row(part_.k_head, first + n + i, part_.sequence), room_.decoded + i * d);
-        }
-        simd::pack_keys(room_.level, DType::kF32, reinterpret_cast<const std::byte*>(room_.decoded),
-                        d * static_cast<std::int64_t>(sizeof(float)), n, group, d, room_.keys);
-      }
-      if (asks) prefetch_group(v, room_.value_bytes, ahead, n);
-      float* values = room_.values + (room_.pairs ? n / 2 : n) * room_.value_stride;
-      if (room_.pairs) {
-        simd::pair_values(room_.level, v.row(part_.k_head, first + n, part_.sequence), v.strides[2],
-                          group, room_.dv, values, room_.value_stride);
-      } else if (room_.packs_values) {
-        simd::unpack_values(room_.level, v.dtype, v.row(part_.k_head, first + n, part_.sequence),
-                            v.strides[2], group, room_.dv, values, room_.value_stride);
-      } else {
-        for (std::int64_t i = 0; i < group; ++i) {
-          read_padded(v, v.row(part_.k_head, first + n + i, part_.sequence),
-                      values + i * room_.value_stride);
-        }
-      }
-    }
-  }
-
+ private:
   const Call& call_;
   const AttentionCut& cut_;
-  const AttentionPart part_;
   const AttentionRoom& room_;
-  const AttentionParams& params_;
-  float* q_;
-  float* slopes_;
-  bool* live_;
+  std::int64_t begin_;
+  TensorMask mask_;
+  KeyRows keys_;
+  ScoreParams params_;
 };
+
+/// A part's rows of the result.
+void compute_part(const Call& call, const AttentionCut& cut, const AttentionRoom& room,
+                  std::int64_t number) {
+  const AttentionPart part = AttentionPart::of(call, cut, number);
+  const auto row = [&](float* sums, std::int64_t r) {
+    return Gathered(room.level, sums + r * room.stride, room.dv);
+  };
+  for (std::int64_t r = 0; r < part.rows(); ++r) row(room.joined, r).clear();
+  const Parts only(call, cut, room, number);
+  bool ready = false;
+  for (std::int64_t stretch = 0; stretch < cut.stretches; ++stretch) {
+    if (!only.gather(
+            stretch, ready, [&](std::int64_t) { return room.live; },
+            [&](std::int64_t) { return room.gathered; }))
+      continue;
+    for (std::int64_t r = 0; r < part.rows(); ++r) {
+      if (room.live[r]) row(room.joined, r).add(row(room.gathered, r));
+    }
+  }
+  for (std::int64_t r = 0; r < part.rows(); ++r)
+    finish_row(call, call.sources[4], part, r, row(room.joined, r));
+}
 
 /// The sums of the stretches of each part, if these are items of their own: in shared scratch.
 class StretchSums {
@@ -331,43 +163,16 @@ class StretchSums {
   bool* live_;
 };
 
-/// Gathers the sums of a stretch for the parts of a group. These take turns at each block, so that
-/// memory is read in order.
+/// Gathers the sums of a stretch for the parts of a group.
 void gather(const Call& call, const AttentionCut& cut, const AttentionRoom& room,
             std::int64_t group, std::int64_t stretch) {
   const std::int64_t begin = group * cut.together;
-  const std::int64_t turns = std::min(cut.together, cut.parts - begin);
-  const std::int64_t first = stretch * cut.stretch;
-  const std::int64_t end = std::min(first + cut.stretch, cut.keys);
   const StretchSums sums(call, cut, room);
-  const auto part_of = [&](std::int64_t turn) {
-    return PartOfAttention(call, cut, begin + turn, room, turn * cut.rows,
-                           sums.live(begin + turn, stretch));
-  };
-  const auto gathered = [&](std::int64_t turn) { return sums.gathered(begin + turn, stretch); };
-  bool hidden = true;
-  for (std::int64_t turn = 0; turn < turns; ++turn) {
-    hidden = part_of(turn).look_at_stretch(first, end - first).hidden() && hidden;
-    part_of(turn).start(gathered(turn));
-  }
-  if (hidden) return;
-  for (std::int64_t turn = 0; turn < turns; ++turn) part_of(turn).read_queries();
-  const AttentionPart part = AttentionPart::of(call, cut, begin);
-  for (const auto& [source, bytes] : {std::pair(&call.sources[1], room.key_bytes),
-                                      std::pair(&call.sources[2], room.value_bytes)}) {
-    for (std::int64_t n = first; n < std::min(first + simd::kKeyBlock, end); ++n) {
-      for (std::int64_t turn = 0; turn < turns; ++turn) {
-        touch(source->row(part.k_head + turn, n, part.sequence), bytes);
-      }
-    }
-  }
-  for (std::int64_t n = first; n < end; n += simd::kKeyBlock) {
-    for (std::int64_t turn = 0; turn < turns; ++turn) {
-      part_of(turn).add_block(n, std::min(simd::kKeyBlock, end - n),
-                              call.sources[3].data != nullptr,
-                              {n + simd::kKeyBlock, end, turn, turns}, gathered(turn));
-    }
-  }
+  bool ready = false;
+  Parts(call, cut, room, begin)
+      .gather(
+          stretch, ready, [&](std::int64_t turn) { return sums.live(begin + turn, stretch); },
+          [&](std::int64_t turn) { return sums.gathered(begin + turn, stretch); });
 }
 
 class Attention final : public AnyCaseKernel {
@@ -420,7 +225,7 @@ class Attention final : public AnyCaseKernel {
       } else if (cut.split) {
         gather(call, cut, room, item % cut.groups, item / cut.groups);
       } else {
-        PartOfAttention(call, cut, item, room, 0, room.live).compute();
+        compute_part(call, cut, room, item);
       }
     }
     return Fault::kNone;
@@ -441,7 +246,7 @@ class Attention final : public AnyCaseKernel {
       if (!sums.live(number, stretch)[r]) continue;
       all.add(Gathered(room.level, sums.gathered(number, stretch) + r * room.stride, room.dv));
     }
-    PartOfAttention::finish(call, part, r, all);
+    finish_row(call, call.sources[4], part, r, all);
   }
 };
 

@@ -31,7 +31,7 @@ class GatedDeltaNet final : public HeadRecurrence {
     const float* k = walk.row(1, walk.head / heads_per_key, token);
     const float* v = walk.row(2, walk.head, token);
     const float* gate = walk.row(3, walk.head, token);
-    const float beta = number(sources[4], 0, walk.head, token, walk.sequence);
+    const float beta = number(sources[4], 0, walk.head, token, walk.slice);
     const bool gate_each = sources[3].sizes[0] != 1;
     const float decay = gate_each ? 1.0F : std::exp(gate[0]);
     float* decays = walk.scratch;

@@ -14,7 +14,7 @@ class SsmConv final : public AnyCaseKernel {
  public:
   const Op& op() const override { return ssm_conv_op(); }
   std::int64_t items(const Call& call, int) const override {
-    return ceil_div(call.sources[0].sizes[0], kChannels) * call.sources[0].sizes[2];
+    return ceil_div(call.sources[0].sizes[0], kChannels) * sequences_of(call).count();
   }
   /// For the taps, and a row of inputs.
   std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const override {
@@ -25,24 +25,34 @@ class SsmConv final : public AnyCaseKernel {
             std::byte* scratch) const override {
     const TensorArg& x = call.sources[0];
     const std::int64_t pieces = ceil_div(x.sizes[0], kChannels);
+    const Sequences sequences = sequences_of(call);
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t s = item / pieces;
-      const std::int64_t state = state_id(call.sources[2], 2, call.sources[3], s);
-      if (state < 0) return Fault::kIndexOutOfRange;
+      const auto tokens = sequences.tokens(s);
+      if (!tokens) return Fault::kIndexOutOfRange;
       const std::int64_t first = item % pieces * kChannels;
-      walk(call, s, state, first, std::min(kChannels, x.sizes[0] - first), as_f32(scratch));
+      const std::int64_t count = std::min(kChannels, x.sizes[0] - first);
+      if (sequences.is_idle(s)) {
+        clear_outputs(call, *tokens, first, count);
+        continue;
+      }
+      if (sequences.state_id(s) < 0) return Fault::kIndexOutOfRange;
+      walk(call, s, *tokens, first, count, as_f32(scratch));
     }
     return Fault::kNone;
   }
 
  private:
-  static void walk(const Call& call, std::int64_t s, std::int64_t state, std::int64_t first,
-                   std::int64_t count, float* scratch) {
+  static Sequences sequences_of(const Call& call) { return {call, 2, 2}; }
+
+  static void walk(const Call& call, std::int64_t s, const SequenceTokens& tokens,
+                   std::int64_t first, std::int64_t count, float* scratch) {
     const TensorArg& x = call.sources[0];
     const TensorArg& w = call.sources[1];
     const TensorArg& states = call.sources[2];
     const std::int64_t taps = w.sizes[0];
-    const std::int64_t tokens = x.sizes[1];
+    const Sequences sequences = sequences_of(call);
+    const std::int64_t state = sequences.state_id(s);
     float* room = scratch + taps * kChannels;
     // w[k, d] as rows of channels.
     for (std::int64_t k = 0; k < taps; ++k) {
@@ -50,23 +60,25 @@ class SsmConv final : public AnyCaseKernel {
         scratch[k * kChannels + d] = number(w, k, first + d);
       }
     }
-    // Row i of the state followed by x.
+    // Row i of the state followed by the sequence's tokens.
     const auto input = [&](std::int64_t i) {
       const bool past = i < taps - 1;
       const TensorArg& from = past ? states : x;
-      std::byte* row = past ? states.row(i, state) : x.row(i - (taps - 1), s);
+      std::byte* row =
+          past ? states.row(i, state) : x.row(tokens.first + i - (taps - 1), tokens.slice);
       return view_f32(from, row, first, count, room);
     };
-    for (std::int64_t t = 0; t < tokens; ++t) {
-      float* y = as_f32(call.result.row(t, s)) + first;
+    const std::int64_t length = tokens.end - tokens.first;
+    for (std::int64_t t = 0; t < length; ++t) {
+      float* y = as_f32(call.result.row(tokens.first + t, tokens.slice)) + first;
       simd::mul(call.level(), input(t), scratch, y, count);
       for (std::int64_t k = 1; k < taps; ++k) {
         simd::add_product(call.level(), input(t + k), scratch + k * kChannels, y, count);
       }
     }
-    float* to = result_state(call, x.sizes[0] * (taps - 1), s) + first;
+    float* to = sequences.result_state(x.sizes[0] * (taps - 1), s) + first;
     for (std::int64_t k = 0; k < taps - 1; ++k) {
-      std::copy_n(input(tokens + k), count, to + k * x.sizes[0]);
+      std::copy_n(input(length + k), count, to + k * x.sizes[0]);
     }
   }
 };

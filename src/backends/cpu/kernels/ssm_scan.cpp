@@ -31,7 +31,7 @@ class SsmScan final : public HeadRecurrence {
     const std::int64_t channels = sources[0].sizes[0];
     const std::int64_t n = sources[3].sizes[0];
     const std::int64_t group = walk.head / (sources[0].sizes[1] / sources[3].sizes[1]);
-    const float step = softplus(number(sources[1], walk.head, token, walk.sequence));
+    const float step = softplus(number(sources[1], walk.head, token, walk.slice));
     const float* b = walk.row(3, group, token);
     const float* c = walk.row(4, group, token);
     const bool a_each = sources[2].sizes[0] != 1;
@@ -45,7 +45,7 @@ class SsmScan final : public HeadRecurrence {
     float* y = walk.output(token, channels);
     for (std::int64_t p = 0; p < channels; ++p) {
       float* state = walk.state + p * n;
-      const float factor = step * number(sources[0], p, walk.head, token, walk.sequence);
+      const float factor = step * number(sources[0], p, walk.head, token, walk.slice);
       y[p] = a_each ? simd::update_and_read(walk.call.level(), state, decays, b, factor, c, n)
                     : simd::update_and_read(walk.call.level(), state, decay, b, factor, c, n);
     }

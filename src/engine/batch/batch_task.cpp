@@ -1,0 +1,62 @@
+#include "engine/batch/batch_task.h"
+
+#include <chrono>
+
+namespace shunt {
+
+void BatchSignal::wait(double seconds) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return set_; });
+  set_ = false;
+}
+
+void BatchTask::push(BatchEvent event) {
+  {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  arrived_.notify_all();
+}
+
+std::size_t BatchTask::unread() const {
+  const std::lock_guard lock(mutex_);
+  return events_.size();
+}
+
+std::optional<BatchEvent> BatchTask::take(bool wait) {
+  std::optional<BatchEvent> event;
+  {
+    std::unique_lock lock(mutex_);
+    if (wait) arrived_.wait(lock, [this] { return ended_ || !events_.empty(); });
+    if (events_.empty()) return std::nullopt;
+    event = std::move(events_.front());
+    events_.pop_front();
+    ended_ = event->end.has_value();
+  }
+  arrived_.notify_all();
+  signal_->set();  // it may have paused for want of a reader
+  return event;
+}
+
+void BatchTask::cancel() {
+  cancelled_.store(true);
+  signal_->set();
+}
+
+BatchStream::~BatchStream() {
+  task_->cancel();
+}
+
+std::optional<BatchEvent> BatchStream::next() {
+  return task_->take(true);
+}
+
+std::optional<BatchEvent> BatchStream::poll() {
+  return task_->take(false);
+}
+
+void BatchStream::cancel() {
+  task_->cancel();
+}
+
+}  // namespace shunt

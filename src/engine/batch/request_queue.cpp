@@ -1,0 +1,57 @@
+#include "engine/batch/request_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shunt {
+
+void RequestQueue::add(std::int64_t order, Entry entry) {
+  waiting_.emplace(order, std::move(entry));
+}
+
+bool RequestQueue::remove(std::int64_t order) {
+  const auto found = waiting_.find(order);
+  if (found == waiting_.end()) return false;
+  const std::string scope = std::move(found->second.scope);
+  waiting_.erase(found);
+  forget(scope);
+  return true;
+}
+
+/// Scopes without requests start like new ones, so that their number has no limit.
+void RequestQueue::forget(const std::string& scope) {
+  constexpr std::size_t kRemembered = 1024;
+  if (served_.size() <= kRemembered) return;
+  const auto waits = [&](const auto& each) { return each.second.scope == scope; };
+  if (std::ranges::none_of(waiting_, waits)) served_.erase(scope);
+}
+
+std::int64_t RequestQueue::served(const std::string& scope) const {
+  const auto found = served_.find(scope);
+  return found == served_.end() ? 0 : found->second;
+}
+
+std::optional<std::int64_t> RequestQueue::next() const {
+  if (waiting_.empty()) return std::nullopt;
+  if ((taken_ + 1) % kOldestEvery == 0) return waiting_.begin()->first;
+  const auto before = [this](const auto& a, const auto& b) {
+    if (a.second.priority != b.second.priority) return a.second.priority > b.second.priority;
+    const auto rank = [this](const auto& each) {
+      return std::pair(served(each.second.scope), each.first);
+    };
+    return rank(a) < rank(b);
+  };
+  return std::ranges::min_element(waiting_, before)->first;
+}
+
+void RequestQueue::take() {
+  const auto order = next();
+  if (!order) return;
+  const auto found = waiting_.find(*order);
+  const std::string scope = found->second.scope;
+  waiting_.erase(found);
+  served_[scope] = ++taken_;
+  forget(scope);
+}
+
+}  // namespace shunt

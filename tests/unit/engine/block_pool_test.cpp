@@ -1,0 +1,451 @@
+// Which blocks of the KV cache sequences get, against a plain account of the content of all rows.
+#include "engine/session/block_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "base/ceil_div.h"
+#include "engine/load/cache_rows.h"
+
+namespace shunt::test::engine_block_pool_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Tokens = std::vector<std::int32_t>;
+
+constexpr std::int64_t kBlock = BlockPool::kBlock;
+
+BlockPool pool_of(std::int64_t sequences, std::int64_t context, bool reuse = false) {
+  return BlockPool({.sequences = sequences,
+                    .context = context,
+                    .blocks = ceil_div(cache_rows_needed(context, sequences), kBlock),
+                    .reuse = reuse});
+}
+
+/// `count` tokens, different for each `kind`.
+Tokens tokens_of(std::int64_t count, std::int32_t kind = 0) {
+  Tokens tokens(static_cast<std::size_t>(count));
+  std::iota(tokens.begin(), tokens.end(), 1000 * kind);
+  return tokens;
+}
+
+std::vector<std::int64_t> blocks_of(const BlockPool& pool, std::int64_t sequence) {
+  const auto blocks = pool.blocks(sequence);
+  return {blocks.begin(), blocks.end()};
+}
+
+/// Appends tokens and computes them.
+void compute(BlockPool& pool, std::int64_t sequence, const Tokens& tokens) {
+  ASSERT_TRUE(pool.append(sequence, tokens, true));
+  while (!pool.pending().empty()) pool.mark_copied();
+  pool.mark_cached(sequence, pool.length(sequence));
+}
+
+TEST(BlockPool, TokenBeyondABlockAllocatesAnother) {
+  BlockPool pool = pool_of(2, 300);
+  compute(pool, 0, tokens_of(kBlock));
+  compute(pool, 1, tokens_of(1));
+  compute(pool, 0, tokens_of(1));
+  EXPECT_THAT(blocks_of(pool, 0), ElementsAre(0, 2));
+  EXPECT_THAT(blocks_of(pool, 1), ElementsAre(1));
+  EXPECT_EQ(pool.taken(), kBlock + 2);
+}
+
+TEST(BlockPool, AllocatesTheLowestFreeBlockFirst) {
+  BlockPool pool = pool_of(3, 600);
+  for (const std::int64_t sequence : {0, 1, 2}) compute(pool, sequence, tokens_of(2 * kBlock));
+  pool.truncate(2, 1);           // gives back 5
+  pool.truncate(0, kBlock - 1);  // and 1
+  pool.truncate(1, 0);           // and 2, 3
+  compute(pool, 2, tokens_of(4 * kBlock - 1));
+  EXPECT_THAT(blocks_of(pool, 0), ElementsAre(0));
+  EXPECT_THAT(blocks_of(pool, 2), ElementsAre(4, 1, 2, 3));
+}
+
+TEST(BlockPool, TokensBeyondTheContextAreAnError) {
+  BlockPool pool = pool_of(2, 100);
+  compute(pool, 0, tokens_of(70));
+  EXPECT_TRUE(pool.append(1, tokens_of(30), true));
+  EXPECT_FALSE(pool.append(1, tokens_of(1), true));
+  pool.truncate(1, 30);
+  EXPECT_EQ(pool.taken(), 100);
+  const Status far = pool.append(1, tokens_of(1000000), true);
+  ASSERT_FALSE(far);
+  EXPECT_EQ(far.error().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST(BlockPool, ForkSharesBlocksUntilOneIsWritten) {
+  BlockPool pool = pool_of(3, 600);
+  compute(pool, 0, tokens_of(100));
+  pool.fork(0, 1, 100);
+  pool.fork(0, 2, 64);
+  EXPECT_EQ(pool.taken(), 100);
+  EXPECT_EQ(blocks_of(pool, 1), blocks_of(pool, 0));
+  EXPECT_EQ(pool.cached(1), 100);
+  EXPECT_EQ(pool.cached(2), 64);
+  ASSERT_TRUE(pool.append(1, tokens_of(1, 1), true));
+  EXPECT_THAT(pool.pending(), ElementsAre(BlockCopy{1, 2, 36}));
+  EXPECT_EQ(pool.cached(1), 64) << "not copied yet";
+  pool.mark_copied();
+  EXPECT_EQ(pool.cached(1), 100);
+  EXPECT_THAT(blocks_of(pool, 0), ElementsAre(0, 1));
+  EXPECT_THAT(blocks_of(pool, 1), ElementsAre(0, 2));
+  // The first one has its block to itself again.
+  ASSERT_TRUE(pool.append(0, tokens_of(1, 2), true));
+  EXPECT_TRUE(pool.pending().empty());
+  EXPECT_THAT(blocks_of(pool, 0), ElementsAre(0, 1));
+}
+
+/// The rows after the fork are of the other sequence.
+TEST(BlockPool, RowsOfAForkedSequenceThatEndedAreComputedAgain) {
+  BlockPool pool = pool_of(2, 300);
+  compute(pool, 0, tokens_of(64));
+  pool.fork(0, 1, 40);
+  pool.truncate(0, 0);
+  ASSERT_TRUE(pool.append(1, tokens_of(5, 3), true));
+  EXPECT_TRUE(pool.pending().empty());
+  EXPECT_EQ(pool.cached(1), 40);
+}
+
+TEST(BlockPool, CopyToABlockThatWasFreedIsNotMade) {
+  BlockPool pool = pool_of(3, 300);
+  compute(pool, 0, tokens_of(40));
+  pool.fork(0, 1, 40);
+  ASSERT_TRUE(pool.append(1, tokens_of(1, 1), true));
+  ASSERT_EQ(pool.pending().size(), 1U);
+  const std::int64_t freed = pool.pending().front().to;
+  pool.truncate(1, 0);
+  ASSERT_TRUE(pool.append(2, tokens_of(40, 5), true));
+  ASSERT_THAT(blocks_of(pool, 2), ElementsAre(freed));
+  EXPECT_TRUE(pool.pending().empty());
+  EXPECT_EQ(pool.cached(2), 0);
+}
+
+TEST(BlockPool, FindsWholeBlocksOfTheSamePrefix) {
+  BlockPool pool = pool_of(4, 2000, true);
+  compute(pool, 0, tokens_of(200));
+  // Three whole blocks; then other tokens.
+  Tokens other = tokens_of(250);
+  other[199] = -5;
+  ASSERT_TRUE(pool.append(1, other, true));
+  EXPECT_EQ(pool.cached(1), 192);
+  EXPECT_EQ(pool.taken(), 200 + 250 - 192);
+  // The same tokens after others are another prefix.
+  Tokens shifted = tokens_of(64, 7);
+  const Tokens same = tokens_of(200);
+  shifted.insert(shifted.end(), same.begin(), same.end());
+  ASSERT_TRUE(pool.append(2, shifted, true));
+  EXPECT_EQ(pool.cached(2), 0);
+  // The last token is always computed.
+  ASSERT_TRUE(pool.append(3, tokens_of(128), true));
+  EXPECT_EQ(pool.cached(3), 64);
+}
+
+TEST(BlockPool, WithoutReuseNothingIsFound) {
+  BlockPool pool = pool_of(3, 2000, false);
+  compute(pool, 0, tokens_of(200));
+  ASSERT_TRUE(pool.append(1, tokens_of(200), true));
+  EXPECT_EQ(pool.cached(1), 0);
+  BlockPool reuse = pool_of(3, 2000, true);
+  compute(reuse, 0, tokens_of(200));
+  ASSERT_TRUE(reuse.append(1, tokens_of(200), false));
+  EXPECT_EQ(reuse.cached(1), 0);
+}
+
+TEST(BlockPool, FindsAPrefixWhoseOwnerIsGoneUntilRoomIsNeeded) {
+  BlockPool pool = pool_of(2, 6 * kBlock, true);
+  compute(pool, 0, tokens_of(3 * kBlock));
+  pool.truncate(0, 0);
+  EXPECT_EQ(pool.taken(), 0);
+  EXPECT_EQ(pool.kept(), 3);
+  ASSERT_TRUE(pool.append(1, tokens_of(3 * kBlock), true));
+  EXPECT_EQ(pool.cached(1), 2 * kBlock) << "the last token is computed";
+  pool.truncate(1, 0);
+  // Others need the room: the end of the prefix goes first.
+  compute(pool, 0, tokens_of(5 * kBlock, 9));
+  pool.truncate(0, 0);
+  ASSERT_TRUE(pool.append(1, tokens_of(3 * kBlock), true));
+  EXPECT_LE(pool.cached(1), 2 * kBlock);
+  EXPECT_EQ(pool.cached(1) % kBlock, 0);
+}
+
+TEST(BlockPool, PrefixOfARunningOwnerIsFoundBeforeItIsComputed) {
+  BlockPool pool = pool_of(2, 1000, true);
+  ASSERT_TRUE(pool.append(0, tokens_of(200), true));
+  ASSERT_TRUE(pool.append(1, tokens_of(200), true));
+  EXPECT_EQ(pool.taken(), 200 + 8);
+  EXPECT_EQ(pool.cached(1), 0);
+  EXPECT_TRUE(pool.is_shared(pool.blocks(1)[0]));
+  pool.mark_cached(0, 100);
+  EXPECT_EQ(pool.cached(1), 100);
+  pool.mark_cached(0, 200);
+  EXPECT_EQ(pool.cached(1), 192);
+}
+
+TEST(BlockPool, EditedConversationKeepsItsFormerPrefix) {
+  BlockPool pool = pool_of(2, 1000, true);
+  compute(pool, 0, tokens_of(200));
+  pool.truncate(0, 100);
+  compute(pool, 0, tokens_of(100, 3));
+  ASSERT_TRUE(pool.append(1, tokens_of(200), true));
+  EXPECT_EQ(pool.cached(1), 192) << "the edited block was copied";
+}
+
+/// The block that was edited is given up, as there is no other one left.
+TEST(BlockPool, EditedConversationMayFillTheContext) {
+  BlockPool pool = pool_of(1, 2 * kBlock, true);
+  compute(pool, 0, tokens_of(64));
+  pool.truncate(0, 60);
+  ASSERT_TRUE(pool.append(0, tokens_of(68, 3), true));
+  EXPECT_EQ(pool.taken(), 2 * kBlock);
+  EXPECT_THAT(pool.pending(), ElementsAre(BlockCopy{0, 1, 60}));
+  EXPECT_THAT(blocks_of(pool, 0), ElementsAre(1, 0));
+  pool.mark_copied();
+  EXPECT_EQ(pool.cached(0), 60);
+}
+
+TEST(BlockPool, AppendThatDoesNotFitChangesNothing) {
+  BlockPool pool = pool_of(2, 3 * kBlock, true);
+  compute(pool, 0, tokens_of(100));
+  pool.fork(0, 1, 100);
+  const auto blocks = blocks_of(pool, 1);
+  ASSERT_FALSE(pool.append(1, tokens_of(200, 2), true));
+  EXPECT_EQ(blocks_of(pool, 1), blocks);
+  EXPECT_EQ(pool.cached(1), 100);
+  EXPECT_EQ(pool.taken(), 100);
+  EXPECT_TRUE(pool.pending().empty());
+}
+
+TEST(BlockPool, ScopesDoNotFindEachOther) {
+  BlockPool pool = pool_of(4, 2000, true);
+  pool.set_scope(0, "alice");
+  pool.set_scope(1, "bob");
+  pool.set_scope(2, "alice");
+  compute(pool, 0, tokens_of(200));
+  ASSERT_TRUE(pool.append(1, tokens_of(200), true));
+  EXPECT_EQ(pool.cached(1), 0);
+  ASSERT_TRUE(pool.append(2, tokens_of(200), true));
+  EXPECT_EQ(pool.cached(2), 192);
+  ASSERT_TRUE(pool.append(3, tokens_of(200), true));
+  EXPECT_EQ(pool.cached(3), 0);
+}
+
+TEST(BlockPool, CollidingHashesChangeNothing) {
+  const auto cached = [](bool collide) {
+    BlockPoolOptions options = {.sequences = 3, .context = 2000, .blocks = 40, .reuse = true};
+    if (collide) options.hash = [](std::uint64_t, std::span<const std::int32_t>) { return 5ULL; };
+    BlockPool pool(options);
+    compute(pool, 0, tokens_of(300));
+    compute(pool, 1, tokens_of(300, 1));
+    Tokens mixed = tokens_of(300);
+    std::copy_n(tokens_of(300, 1).begin() + 128, 100, mixed.begin() + 128);
+    EXPECT_TRUE(pool.append(2, mixed, true));
+    return pool.cached(2);
+  };
+  EXPECT_EQ(cached(true), 128);
+  EXPECT_EQ(cached(false), 128);
+}
+
+TEST(BlockPool, LostContentIsComputedAgain) {
+  BlockPool pool = pool_of(3, 2000, true);
+  compute(pool, 0, tokens_of(200));
+  pool.fork(0, 1, 150);
+  compute(pool, 2, tokens_of(100, 4));
+  pool.truncate(2, 0);
+  ASSERT_TRUE(pool.append(1, tokens_of(1, 5), true));
+  ASSERT_FALSE(pool.pending().empty());
+  pool.lose_content();
+  EXPECT_TRUE(pool.pending().empty());
+  EXPECT_EQ(pool.kept(), 0);
+  EXPECT_EQ(pool.cached(0), 0);
+  EXPECT_EQ(pool.cached(1), 0);
+  pool.mark_cached(1, 151);
+  EXPECT_EQ(pool.cached(0), 128) << "the blocks that they share";
+}
+
+/// 10,000 random operations. The account has the content of each row: all tokens up to its own.
+class RandomOperations : public testing::TestWithParam<bool> {};
+
+TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
+  constexpr std::int64_t kSequences = 5;
+  constexpr std::int64_t kContext = 900;
+  BlockPool pool = pool_of(kSequences, kContext, GetParam());
+  const std::int64_t blocks = ceil_div(cache_rows_needed(kContext, kSequences), kBlock);
+  std::vector<Tokens> rows(static_cast<std::size_t>(blocks * kBlock));
+  std::vector<Tokens> expected(kSequences);  // tokens
+  std::mt19937 random(11);
+  const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % n); };
+  std::int64_t shared = 0;
+  std::int64_t refused = 0;
+  std::int64_t kept = 0;
+  const auto row_of = [&](std::int64_t sequence, std::int64_t position) -> Tokens& {
+    const std::int64_t block = pool.blocks(sequence)[static_cast<std::size_t>(position / kBlock)];
+    return rows[static_cast<std::size_t>(block * kBlock + position % kBlock)];
+  };
+  const auto copy_pending = [&] {
+    while (!pool.pending().empty()) {
+      const BlockCopy copy = pool.pending().front();
+      std::copy_n(rows.begin() + copy.from * kBlock, copy.rows, rows.begin() + copy.to * kBlock);
+      pool.mark_copied();
+    }
+  };
+  for (int step = 0; step < 10000; ++step) {
+    const std::int64_t one = below(kSequences);
+    Tokens& tokens = expected[static_cast<std::size_t>(one)];
+    const auto length = static_cast<std::int64_t>(tokens.size());
+    switch (below(8)) {
+      case 0:
+      case 1:
+      case 2: {  // tokens of a few kinds, so that prefixes are found
+        Tokens more = tokens_of(1 + below(below(3) == 0 ? 400 : 90), 1);
+        if (length > 0) {
+          for (auto& token : more) token += static_cast<std::int32_t>(length + below(2) / 2);
+        }
+        if (below(4) == 0) more[static_cast<std::size_t>(below(std::ssize(more)))] = 7;
+        if (pool.append(one, more, below(5) != 0)) {
+          tokens.insert(tokens.end(), more.begin(), more.end());
+        } else {
+          pool.truncate(one, length);
+          ++refused;
+        }
+        break;
+      }
+      case 3: {  // computes some tokens of one sequence
+        copy_pending();
+        const std::int64_t first = pool.cached(one);
+        const std::int64_t end = first + below(length - first + 1);
+        for (std::int64_t i = first; i < end; ++i)
+          row_of(one, i).assign(tokens.begin(), tokens.begin() + i + 1);
+        pool.mark_cached(one, end);
+        break;
+      }
+      case 4: {
+        const std::int64_t shorter = below(4) == 0 ? 0 : below(length + 1);
+        pool.truncate(one, shorter);
+        tokens.resize(static_cast<std::size_t>(shorter));
+        break;
+      }
+      case 5: {
+        const std::int64_t other = below(kSequences);
+        const std::int64_t shorter = below(2) == 0 ? length : below(length + 1);
+        pool.fork(one, other, shorter);
+        expected[static_cast<std::size_t>(other)] =
+            Tokens(tokens.begin(), tokens.begin() + shorter);
+        break;
+      }
+      case 6:  // a failed step writes rows up to the next block that is in the cache
+        copy_pending();
+        for (std::int64_t i = pool.cached(one), first = i; i < length; ++i) {
+          const std::int64_t block = pool.blocks(one)[static_cast<std::size_t>(i / kBlock)];
+          if (i / kBlock > first / kBlock && pool.filled(block) > 0) break;
+          row_of(one, i) = {-1};
+        }
+        break;
+      default:
+        if (below(50) == 0) {
+          pool.lose_content();
+          for (Tokens& row : rows) row = {-2};
+        }
+    }
+    // No block is lost, or counted wrong.
+    std::map<std::int64_t, std::int64_t> users;
+    for (std::int64_t s = 0; s < kSequences; ++s) {
+      const Tokens& own = expected[static_cast<std::size_t>(s)];
+      ASSERT_TRUE(std::ranges::equal(pool.tokens(s), own)) << step;
+      ASSERT_EQ(std::ssize(pool.blocks(s)), ceil_div(pool.length(s), kBlock)) << step;
+      for (const std::int64_t block : pool.blocks(s)) ++users[block];
+      const std::int64_t cached = pool.cached(s);
+      ASSERT_LE(cached, pool.length(s)) << step;
+      for (std::int64_t i = 0; i < cached; ++i) {
+        ASSERT_TRUE(
+            std::ranges::equal(row_of(s, i), std::span(own).first(static_cast<std::size_t>(i + 1))))
+            << "step " << step << ", sequence " << s << ", token " << i;
+      }
+    }
+    bool shares = false;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      ASSERT_EQ(pool.users(block), users[block]) << "step " << step << ", block " << block;
+      shares = shares || pool.is_shared(block);
+    }
+    // Each row in use counts once.
+    std::map<std::int64_t, std::int64_t> used;
+    for (std::int64_t s = 0; s < kSequences; ++s) {
+      for (std::int64_t i = 0; i < pool.length(s); ++i) {
+        std::int64_t& most = used[pool.blocks(s)[static_cast<std::size_t>(i / kBlock)]];
+        most = std::max(most, i % kBlock + 1);
+      }
+    }
+    std::int64_t taken = 0;
+    for (const auto& [block, most] : used) taken += most;
+    ASSERT_EQ(pool.taken(), taken) << "step " << step;
+    ASSERT_LE(taken, kContext);
+    ASSERT_LE(std::ssize(users) -
+                  std::ranges::count(users, 0, &decltype(users)::value_type::second) + pool.kept(),
+              blocks);
+    shared += shares ? 1 : 0;
+    kept += pool.kept() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(shared, 1000);
+  EXPECT_GT(refused, 50);
+  EXPECT_EQ(kept > 1000, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutReuse, RandomOperations, testing::Bool());
+
+/// The worst distribution of a context over sequences, found by trying all.
+std::int64_t most_blocks(std::int64_t context, std::int64_t sequences) {
+  std::vector<std::int64_t> most(static_cast<std::size_t>(context + 1));
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    std::vector<std::int64_t> next = most;
+    for (std::int64_t all = 1; all <= context; ++all) {
+      for (std::int64_t own = 1; own <= all; ++own) {
+        auto& best = next[static_cast<std::size_t>(all)];
+        best = std::max(best, most[static_cast<std::size_t>(all - own)] + ceil_div(own, kBlock));
+      }
+    }
+    most = std::move(next);
+  }
+  return most.back();
+}
+
+TEST(CacheRows, NeedsExactlyTheBlocksOfTheWorstDistribution) {
+  for (const std::int64_t sequences : {2, 3, 7}) {
+    for (const std::int64_t context : {1, 2, 6, 7, 8, 63, 64, 65, 66, 127, 128, 129, 130, 131}) {
+      EXPECT_EQ(cache_rows_needed(context, sequences), kBlock * most_blocks(context, sequences))
+          << context << " tokens, " << sequences << " sequences";
+    }
+  }
+  // A token can be in one sequence only.
+  EXPECT_EQ(cache_rows_needed(3, 4096), 3 * kBlock);
+}
+
+TEST(BlockPool, EveryDistributionOfTheContextFits) {
+  constexpr std::int64_t kSequences = 5;
+  constexpr std::int64_t kContext = 700;
+  BlockPool pool = pool_of(kSequences, kContext);
+  std::mt19937 random(7);
+  for (int step = 0; step < 5000; ++step) {
+    const std::int64_t one = static_cast<std::int64_t>(random()) % kSequences;
+    pool.truncate(one, 0);
+    const std::int64_t room = kContext - pool.taken();
+    // All there is room for, and nothing, more often than by chance.
+    const std::int64_t length = random() % 4 == 0 ? room
+                                : random() % 4 == 0
+                                    ? 0
+                                    : static_cast<std::int64_t>(random()) % (room + 1);
+    ASSERT_TRUE(pool.append(one, tokens_of(length), true)) << "the blocks are too few";
+    if (length < room) {
+      ASSERT_FALSE(pool.append(one, tokens_of(room - length + 1), true));
+      pool.truncate(one, length);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test::engine_block_pool_test
