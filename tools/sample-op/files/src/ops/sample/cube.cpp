@@ -40,7 +40,7 @@ class Cube final : public Differentiable<CubeParams> {
   Status gradient_rule(Backward& node, const CubeParams& params) const override {
     const Result<Value> square = sqr(node.g, node.source(0));
     const Result<Value> slope = scale(node.g, square, {.scale = 3 * params.factor});
-    return node.give(0, mul(node.g, node.dy(), slope));
+    return node.add_gradient(0, mul(node.g, node.dy(), slope));
   }
 };
 
