@@ -1,7 +1,7 @@
 /// \file
 /// Requests of many users at once: each step of the model computes a token for every running
 /// request, and pieces of prompts. Include it for servers and for programs that generate many texts
-/// together. engine.h has sessions, which do what they are told, step by step.
+/// together. engine.h has sessions, whose callers decide what each step computes.
 ///
 /// \code
 /// SHUNT_ASSIGN(const auto batcher, Batcher::create(model));
@@ -64,8 +64,9 @@ struct BatchRequest {
   /// taken in turn by scope, so that one user's thousand do not delay another's one.
   std::string scope = {};
   std::string adapter = {};  ///< a part of the scope; there are no adapters yet
-  std::int64_t alternatives =
-      -1;  ///< log-probabilities: of the token and of so many others; -1: no
+  /// Log-probabilities: -1: none; 0: that of each picked token; N: also those of the N most likely
+  /// tokens.
+  std::int64_t alternatives = -1;
   /// Changes the logits of the next token; minus infinity rules one out. Called from any thread of
   /// the batcher, for one request by one thread at a time. May be empty.
   std::function<void(std::span<const std::int32_t> picked, std::span<float> logits)> filter = {};

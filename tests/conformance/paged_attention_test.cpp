@@ -196,7 +196,7 @@ TEST_P(PagedAttentionOnTheCpu, NaNOutsideOfTheSeenKeysIsNotRead) {
   const auto sequences = scattered({{2, 300}, {1, 20}});
   const auto expected = attend(sequences);
   ASSERT_TRUE(expected) << expected.error().message();
-  // Blocks that a token's window reaches into are read in whole, but for what is after the end.
+  // A window may begin inside a block. The kernel reads that block from its start to the last key.
   std::vector<bool> is_read(kRows);
   for (const SequenceOf& sequence : sequences) {
     const std::int64_t start =

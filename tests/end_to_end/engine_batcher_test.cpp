@@ -316,6 +316,50 @@ TEST_F(EngineBatcher, SlowReaderGivesItsRowsToOthers) {
   EXPECT_EQ(late.end->pauses, 1);
 }
 
+/// There is room for both, but only one sequence.
+TEST_F(EngineBatcher, SlowReaderGivesItsSequenceToOthers) {
+  const auto batcher = open(1000, 1, 2);
+  const Tokens prompt = some_tokens(20, 1);
+  const Tokens other = some_tokens(30, 2);
+  const auto slow = submit(*batcher, greedy(prompt, 10));
+  for (int i = 0; i < 10; ++i) batcher->step();
+  const auto quick = submit(*batcher, greedy(other, 10));
+  Received read;
+  Received late;
+  for (int i = 0; i < 60; ++i) {
+    batcher->step();
+    read.take(*quick);
+    if (read.end) late.take(*slow);
+  }
+  ASSERT_TRUE(read.end) << "it waits for the sequence of the other one";
+  EXPECT_EQ(read.tokens, alone(other, 10));
+  EXPECT_EQ(late.tokens, alone(prompt, 10));
+}
+
+/// Their first block is computed by one of them, and found by the others a step later.
+TEST_F(EngineBatcher, ShortCommonPrefixIsFoundByRequestsOfTheSameStep) {
+  const auto batcher = open(1000, 4);
+  const Tokens common = some_tokens(100, 1);
+  std::vector<std::unique_ptr<BatchStream>> streams;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    Tokens prompt = common;
+    const Tokens own = some_tokens(10, 100 + i);
+    prompt.insert(prompt.end(), own.begin(), own.end());
+    streams.push_back(submit(*batcher, greedy(prompt, 1)));
+  }
+  run(*batcher);
+  std::int64_t cached = 0;
+  for (auto& stream : streams) {
+    Received all;
+    all.take(*stream);
+    ASSERT_TRUE(all.end);
+    cached += all.end->cached_tokens;
+    EXPECT_EQ(all.end->cached_tokens + all.end->computed_tokens, 110);
+  }
+  EXPECT_EQ(cached, 3 * 64);
+  EXPECT_EQ(batcher->statistics().computed_tokens, 4 * 110 - 3 * 64);
+}
+
 TEST_F(EngineBatcher, RefusesBadRequestsWithTheNumbers) {
   const auto batcher = open(100, 4);
   const auto error = [&](const BatchRequest& request) {

@@ -220,15 +220,14 @@ class Batcher::State {
   /// Gives sequences to waiting requests as long as there is room for their prompts. The next one
   /// waits for room: no smaller one overtakes it.
   void admit() {
-    while (!free_.empty()) {
-      const auto order = queue_.next();
-      if (!order) return;
+    while (const auto order = queue_.next()) {
       BatchJob& job = jobs_.at(*order);
       std::int64_t promised = session_->taken();
       for (const std::int64_t other : running_)
         promised += std::max<std::int64_t>(1, jobs_.at(other).left());
-      if (promised + job.left() + 1 > session_->context() && !running_.empty()) {
-        // The rows of a request whose reader does not read are of no use now.
+      const bool fits = running_.empty() || promised + job.left() + 1 <= session_->context();
+      if (free_.empty() || !fits) {
+        // The sequence and the rows of a request whose reader does not read are of no use now.
         const auto slow = std::ranges::find_if(
             running_, [this](std::int64_t each) { return jobs_.at(each).reader_is_slow; });
         if (slow == running_.end()) return;
@@ -270,13 +269,7 @@ class Batcher::State {
       const BatchJob& job = jobs_.at(order);
       if (job.generates() && !job.reader_is_slow) pieces.push_back({order, 1, true});
     }
-    // A step takes no more tokens than a batch; the others go first in the next one.
-    if (std::cmp_greater(pieces.size(), batch())) {
-      pieces.resize(to_size(batch()));
-      const auto later = std::ranges::find(running_, pieces.back().order) + 1;
-      std::ranges::rotate(running_, later);
-    }
-    return pieces;
+    return pieces;  // fewer than a batch: see Batcher::create()
   }
 
   /// Whether some request could go on if there were room.

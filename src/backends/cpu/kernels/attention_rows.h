@@ -81,7 +81,7 @@ inline void touch(const std::byte* from, std::int64_t bytes) {
 /// A part as one worker computes it. Its rows are those from `first_row` on in the room. `live`,
 /// one for each row, says which of them see anything of a stretch.
 ///
-/// A Mask says which keys rows see, and what is added to their scores.
+/// A Mask has the visible keys of each row, and the numbers that are added to their scores.
 /// `SeenKeys look_at_stretch(part, first, count, live)` is hidden or plain if all rows are.
 /// `std::int64_t rows_alike(part)` is the number of rows in order that see the same.
 /// `SeenKeys look_at_block(part, row, first, count)` is for these rows.

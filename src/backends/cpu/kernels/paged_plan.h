@@ -68,7 +68,7 @@ struct PagedSizes {
   /// The most rows of a unit; `k_heads` and `tokens` are not 0.
   std::int64_t limit() const { return most_rows(d, dv); }
   std::int64_t shared() const { return heads / k_heads; }
-  /// The heads of q that share a head of k are in so many groups.
+  /// The number of groups of query heads that share a head of k.
   std::int64_t groups() const { return ceil_div(shared(), limit()); }
   std::int64_t group_heads() const { return ceil_div(shared(), groups()); }
   /// Tokens of a unit, at most: fewer where there would be fewer units than kItems.
@@ -150,7 +150,7 @@ class PagedPlan {
     std::int64_t end = 0;
   };
   static constexpr std::int64_t kAlignment = 64;
-  /// The sums follow what is before them, aligned.
+  /// The first aligned address after the items, where the sums begin.
   static float* after(const void* end, std::byte* scratch) {
     const std::int64_t bytes = static_cast<const std::byte*>(end) - scratch;
     return reinterpret_cast<float*>(scratch + ceil_div(bytes, kAlignment) * kAlignment);
