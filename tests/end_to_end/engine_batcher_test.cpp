@@ -10,31 +10,15 @@
 #include <thread>
 
 #include "support/models.h"
+#include "support/session_tokens.h"
 #include "support/test_device.h"
 
 namespace shunt::test::engine_batcher_test {
 namespace {
 
 using ::testing::HasSubstr;
-using Tokens = std::vector<std::int32_t>;
 
-constexpr std::int64_t kVocabulary = 300;
-
-SynthOptions shape() {
-  SynthOptions options;
-  options.width = 32;
-  options.feed_forward = 64;
-  options.vocabulary = kVocabulary;
-  return options;
-}
-
-Tokens some_tokens(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  Tokens tokens(count);
-  for (std::int32_t& token : tokens)
-    token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(kVocabulary));
-  return tokens;
-}
+constexpr std::int64_t kVocabulary = kSessionVocabulary;
 
 /// A request that always takes the likeliest token.
 BatchRequest greedy(Tokens tokens, std::int64_t max_tokens) {
@@ -118,7 +102,7 @@ class EngineBatcher : public ::testing::Test {
     for (int i = 0; batcher.step(); ++i) ASSERT_LT(i, 100000) << "it never ends";
   }
 
-  SynthModel file_{shape()};
+  SynthModel file_{session_model()};
   std::unique_ptr<Registry> registry_;
   std::shared_ptr<const Model> model_;
   double now_ = 100;

@@ -9,29 +9,19 @@
 
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/session_tokens.h"
 #include "support/test_device.h"
 
 namespace shunt::test::engine_prefix_test {
 namespace {
 
 using ::testing::HasSubstr;
-using Tokens = std::vector<std::int32_t>;
 using Logits = std::vector<float>;
 
-constexpr std::int64_t kVocabulary = 300;
+constexpr std::int64_t kVocabulary = kSessionVocabulary;
 constexpr std::int64_t kContext = 2600;
 
-/// Other shapes of a step change the order in which F32 numbers are added up. See
-/// engine_sequences_test.cpp.
-constexpr float kTolerance = 2e-5F;
-
-SynthOptions shape() {
-  SynthOptions options;
-  options.width = 32;
-  options.feed_forward = 64;
-  options.vocabulary = kVocabulary;
-  return options;
-}
+constexpr float kTolerance = kLogitsTolerance;
 
 SessionOptions session_options(std::int64_t sequences, bool reuse) {
   SessionOptions options;
@@ -42,26 +32,9 @@ SessionOptions session_options(std::int64_t sequences, bool reuse) {
   return options;
 }
 
-Tokens some_tokens(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  Tokens tokens(count);
-  for (std::int32_t& token : tokens)
-    token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(kVocabulary));
-  return tokens;
-}
-
 Tokens joined(Tokens first, const Tokens& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
-}
-
-float difference(std::span<const float> a, std::span<const float> b) {
-  float most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const float apart = std::fabs(a[i] - b[i]);
-    if (!(apart <= most)) most = apart;  // also if it is not a number
-  }
-  return most;
 }
 
 class EnginePrefix : public ::testing::Test {
@@ -96,7 +69,7 @@ class EnginePrefix : public ::testing::Test {
     EXPECT_EQ(session.length(sequence), std::ssize(all));
   }
 
-  SynthModel file_{shape()};
+  SynthModel file_{session_model()};
   std::unique_ptr<Registry> registry_;
   std::shared_ptr<const Model> model_;
 };

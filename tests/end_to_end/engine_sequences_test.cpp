@@ -11,6 +11,7 @@
 
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/session_tokens.h"
 #include "support/test_device.h"
 
 namespace shunt::test::engine_sequences_test {
@@ -18,25 +19,12 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using Tokens = std::vector<std::int32_t>;
 using Logits = std::vector<float>;
 
-constexpr std::int64_t kVocabulary = 300;
+constexpr std::int64_t kVocabulary = kSessionVocabulary;
 constexpr auto kLogits = static_cast<std::size_t>(kVocabulary);
 
-/// Other shapes of a step change the order in which F32 numbers are added up. The effect is a few
-/// units in the last place of logits that are about 1. Sequences that differ in a single token, or
-/// that see a key of another one, are apart by thousands of times as much
-/// (ChangedTokenChangesLogits).
-constexpr float kTolerance = 2e-5F;
-
-SynthOptions shape() {
-  SynthOptions options;
-  options.width = 32;
-  options.feed_forward = 64;
-  options.vocabulary = kVocabulary;
-  return options;
-}
+constexpr float kTolerance = kLogitsTolerance;
 
 SessionOptions session_options(std::int64_t context, std::int64_t sequences,
                                std::int64_t batch = 512) {
@@ -53,23 +41,6 @@ struct More {
   std::int64_t sequence = 0;
   Tokens tokens = {};
 };
-
-Tokens some_tokens(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  Tokens tokens(count);
-  for (std::int32_t& token : tokens)
-    token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(kVocabulary));
-  return tokens;
-}
-
-float difference(std::span<const float> a, std::span<const float> b) {
-  float most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const float apart = std::fabs(a[i] - b[i]);
-    if (!(apart <= most)) most = apart;  // also if it is not a number
-  }
-  return most;
-}
 
 Result<std::span<const float>> append_each(Session& session, const std::vector<More>& more,
                                            const std::atomic<bool>* cancel = nullptr) {
@@ -157,7 +128,7 @@ class EngineSequences : public ::testing::Test {
     return logits.error().message();
   }
 
-  SynthModel file_{shape()};
+  SynthModel file_{session_model()};
   std::unique_ptr<Registry> registry_;
   TestDevice device_{{.name = "test0"}};  // for those who load the model once more
   std::shared_ptr<const Model> model_;
@@ -277,7 +248,7 @@ TEST_F(EngineSequences, RandomAppendsAndTruncationsGiveRightLogits) {
 }
 
 TEST_F(EngineSequences, AreIndependentWithEveryCacheType) {
-  SynthOptions wider = shape();  // keys of whole blocks
+  SynthOptions wider = session_model();  // keys of whole blocks
   wider.width = 64;
   const SynthModel file(wider);
   const auto model = Model::load(file.path(), *registry_);
