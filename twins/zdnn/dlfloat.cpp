@@ -56,13 +56,6 @@ Converted dlf_from_double(double value) {
   return dlf_from_ieee<std::uint64_t, 52, 1023>(std::bit_cast<std::uint64_t>(value));
 }
 
-std::uint32_t fp32_from_dlf(std::uint16_t dlf) {
-  const std::uint32_t magnitude = dlf & kDlfMagnitude;
-  if (magnitude == kNinf) return 0x7FC00000;
-  const std::uint32_t sign = static_cast<std::uint32_t>(dlf >> 15) << 31;
-  return magnitude == 0 ? sign : sign | ((magnitude << 14) + ((127 - kBias) << 23));
-}
-
 std::uint16_t bfloat_from_dlf(std::uint16_t dlf) {
   return static_cast<std::uint16_t>(fp32_from_dlf(dlf) >> 16);
 }

@@ -46,7 +46,12 @@ Converted dlf_from_bfloat(std::uint16_t pattern);
 Converted dlf_from_double(double value);
 
 /// Exact; NINF becomes a quiet NaN.
-std::uint32_t fp32_from_dlf(std::uint16_t dlf);
+inline std::uint32_t fp32_from_dlf(std::uint16_t dlf) {
+  const std::uint32_t magnitude = dlf & kDlfMagnitude;
+  if (magnitude == kNinf) return 0x7FC00000;
+  const std::uint32_t sign = static_cast<std::uint32_t>(dlf >> 15) << 31;
+  return magnitude == 0 ? sign : sign | ((magnitude << 14) + (std::uint32_t{127 - 31} << 23));
+}
 /// The upper half of that: truncated.
 std::uint16_t bfloat_from_dlf(std::uint16_t dlf);
 /// 65536 and more is too large (infinity), NINF not a number; subnormal numbers to nearest, ties

@@ -24,43 +24,38 @@ namespace {
 constexpr std::size_t kColumns = 64;  // computed together
 
 // Row-major (rows, columns) of one stack, columns [first, first + columns), the tensor transposed
-// or not.
-void unpack(const Rows& tensor, std::uint64_t stack, bool transposed, std::uint64_t first,
-            std::uint32_t rows, std::size_t columns, std::vector<double>& out) {
+// or not. Returns the largest magnitude, NaN if there is one.
+template <class Number>
+double unpack(const Rows& tensor, std::uint64_t stack, bool transposed, std::uint64_t first,
+              std::uint32_t rows, std::size_t columns, std::vector<Number>& out) {
   out.resize(rows * columns);
+  std::uint16_t most = 0;
   if (!transposed) {
     for (std::size_t r = 0; r < rows; ++r)
-      tensor.read(stack, 0, r, std::span(out).subspan(r * columns, columns), first);
-    return;
+      most = std::max(
+          most, tensor.read(stack, 0, r, std::span(out).subspan(r * columns, columns), first));
+    return double_from_dlf(most);
   }
-  std::vector<double> line(rows);
+  std::vector<Number> line(rows);
   for (std::size_t c = 0; c < columns; ++c) {
-    tensor.read(stack, 0, first + c, line);
+    most = std::max(most, tensor.read(stack, 0, first + c, std::span(line)));
     for (std::size_t r = 0; r < rows; ++r) out[r * columns + c] = line[r];
   }
-}
-
-double largest(std::span<const double> values) {  // NaN if there is one
-  double most = 0;
-  for (const double value : values) {
-    if (std::isnan(value)) return value;
-    most = std::max(most, std::fabs(value));
-  }
-  return most;
+  return double_from_dlf(most);
 }
 
 // dots[j] = sum over k of a[k] b[k, j]. A partial sum that is too large for DLFLOAT16 is no number
 // any more; `watch` is false where none can be.
-template <Accumulate kModel>
-void dot_products(std::span<const double> a, std::span<const double> b, std::size_t columns,
+template <Accumulate kModel, class Number>
+void dot_products(std::span<const Number> a, std::span<const Number> b, std::size_t columns,
                   bool watch, std::span<double> dots) {
   std::array<Accumulator<kModel>, kColumns> sums{};
   for (std::size_t k = 0; k < a.size(); ++k) {
-    const double* line = b.data() + k * columns;
+    const Number* line = b.data() + k * columns;
     for (std::size_t j = 0; j < columns; ++j) sums[j].add(a[k] * line[j]);
     for (std::size_t j = 0; watch && j < columns; ++j)
-      if (!(std::fabs(sums[j].sum) < kDlfTooLarge))
-        sums[j].sum = std::numeric_limits<double>::quiet_NaN();
+      if (!(std::fabs(sums[j].sum) < Number{kDlfTooLarge}))
+        sums[j].sum = std::numeric_limits<Number>::quiet_NaN();
   }
   for (std::size_t j = 0; j < columns; ++j) dots[j] = sums[j].sum;
 }
@@ -72,40 +67,39 @@ struct Job {
   zdnn_matmul_ops op;
 };
 
+template <Accumulate kModel>
 void multiply(const Job& job, const zdnn_ztensor* a, const zdnn_ztensor* b, const zdnn_ztensor* c,
               zdnn_ztensor* out, Range& range) {
+  using Number = typename Accumulator<kModel>::Number;
   const auto [m, n, p] = job.sizes;
   const Rows left(*a);
   const Rows right(*b);
   const Rows addend(*c);
   const Rows result(*out);
-  std::vector<double> a_rows;
-  std::vector<double> b_block;
+  std::vector<Number> a_rows;
+  std::vector<Number> b_block;
   std::array<double, kColumns> dots{};
   std::array<double, kColumns> biases{};
   for (std::uint64_t stack = 0; stack < job.stacks.count; ++stack) {
-    unpack(left, job.stacks.of_a(stack), job.transpose_a, 0, m, n, a_rows);
+    const double most_of_a = unpack(left, job.stacks.of_a(stack), job.transpose_a, 0, m, n, a_rows);
     for (std::uint64_t first = 0; first < p; first += kColumns) {
       const std::size_t columns = std::min<std::uint64_t>(kColumns, p - first);
-      unpack(right, job.stacks.of_b(stack), job.transpose_b, first, n, columns, b_block);
+      const double most_of_b =
+          unpack(right, job.stacks.of_b(stack), job.transpose_b, first, n, columns, b_block);
       addend.read(job.stacks.of_c(stack), 0, 0, std::span(biases).first(columns), first);
-      const double most_of_b = largest(b_block);
+      const bool watch = !(most_of_a * most_of_b * n < kDlfTooLarge);
       for (std::uint32_t row = 0; row < m; ++row) {
-        const auto a_row = std::span<const double>(a_rows).subspan(std::size_t{row} * n, n);
-        const bool watch = !(largest(a_row) * most_of_b * n < kDlfTooLarge);
-        with_accumulator([&](auto accumulator) {
-          using Sum = decltype(accumulator);
-          dot_products<Sum::kItsModel>(a_row, b_block, columns, watch, dots);
-          for (std::size_t j = 0; j < columns; ++j) {
-            if (job.op == MATMUL_OP_ADDITION) {
-              accumulator.sum = dots[j];
-              accumulator.add(biases[j]);
-              dots[j] = accumulator.sum;
-            } else {
-              dots[j] = compared(job.op, dots[j], biases[j]);
-            }
+        const auto a_row = std::span<const Number>(a_rows).subspan(std::size_t{row} * n, n);
+        dot_products<kModel, Number>(a_row, b_block, columns, watch, dots);
+        for (std::size_t j = 0; j < columns; ++j) {
+          if (job.op == MATMUL_OP_ADDITION) {
+            Accumulator<kModel> sum{static_cast<Number>(dots[j])};
+            sum.add(static_cast<Number>(biases[j]));
+            dots[j] = sum.sum;
+          } else {
+            dots[j] = compared(job.op, dots[j], biases[j]);
           }
-        });
+        }
         result.write(stack, 0, row, std::span(dots).first(columns), range, first);
       }
     }
@@ -125,7 +119,11 @@ zdnn_status matmul(const char* name, int format, Job job, const zdnn_ztensor* a,
         if (job.op > MATMUL_OP_LESSER) return refuse(ZDNN_FUNC_RC_F000, "no such operation");
         return ZDNN_OK;
       },
-      [&](Range& range) { multiply(job, a, b, c, out, range); });
+      [&](Range& range) {
+        with_accumulator([&](auto accumulator) {
+          multiply<decltype(accumulator)::kItsModel>(job, a, b, c, out, range);
+        });
+      });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // is NINF, and round once when they write.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -30,12 +31,16 @@ class Rows {
     return double_from_dlf(load<std::uint16_t>(buffer_, byte));
   }
 
-  /// The elements from `first` on, as many as `out` has room for.
-  void read(std::uint64_t e4, std::uint64_t e3, std::uint64_t e2, std::span<double> out,
-            std::uint64_t first = 0) const {
-    const std::uint64_t row = sticks_.row(e4, e3, e2);
-    for (std::uint64_t i = 0; i < out.size(); ++i)
-      out[i] = double_from_dlf(load<std::uint16_t>(buffer_, row + sticks_.within_row(first + i)));
+  /// The elements from `first` on, as many as `out` has room for. Returns the largest magnitude
+  /// among them, as a pattern: kNinf if there is one.
+  std::uint16_t read(std::uint64_t e4, std::uint64_t e3, std::uint64_t e2, std::span<double> out,
+                     std::uint64_t first = 0) const {
+    return read_as(sticks_.row(e4, e3, e2), out, first, double_from_dlf);
+  }
+  /// The same as floats, which hold each of them.
+  std::uint16_t read(std::uint64_t e4, std::uint64_t e3, std::uint64_t e2, std::span<float> out,
+                     std::uint64_t first = 0) const {
+    return read_as(sticks_.row(e4, e3, e2), out, first, float_from_dlf);
   }
 
   void write(std::uint64_t e4, std::uint64_t e3, std::uint64_t e2, std::span<const double> values,
@@ -51,6 +56,23 @@ class Rows {
   }
 
  private:
+  template <class Number>
+  std::uint16_t read_as(std::uint64_t row, std::span<Number> out, std::uint64_t first,
+                        Number (*number)(std::uint16_t)) const {
+    std::uint16_t most = 0;
+    for (std::uint64_t done = 0; done < out.size();) {
+      const std::uint64_t end =
+          std::min<std::uint64_t>(out.size(), done + sticks_.cells_left(first + done));
+      const std::byte* cell = buffer_ + row + sticks_.within_row(first + done);
+      for (; done < end; ++done, cell += sticks_.step()) {
+        const auto pattern = load<std::uint16_t>(cell, 0);
+        most = std::max<std::uint16_t>(most, pattern & kDlfMagnitude);
+        out[done] = number(pattern);
+      }
+    }
+    return most;
+  }
+
   void put(std::uint64_t byte, double value, Range& range) const {
     const Converted number = dlf_from_double(value);
     std::uint16_t pattern = number.pattern;

@@ -46,6 +46,10 @@ class Sticks {
     return e1 / cells_ * column_ + e1 % cells_ * step_;
   }
 
+  /// The elements from e1 on in its stick. From one to the next there are step() bytes.
+  std::uint64_t cells_left(std::uint64_t e1) const { return cells_ - e1 % cells_; }
+  std::uint64_t step() const { return step_; }
+
   std::uint64_t cell_bytes() const { return cell_bytes_; }
 
   /// Writes a pattern that is no number (NINF; 0x7F where cells are bytes) to all cells that belong

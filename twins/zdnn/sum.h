@@ -2,6 +2,8 @@
 // Trying the other settings reveals a program that depends on one of them.
 #pragma once
 
+#include <type_traits>
+
 #include "dlfloat.h"
 #include "settings.h"
 
@@ -10,18 +12,19 @@ namespace zdnn_twin {
 template <Accumulate kModel>
 struct Accumulator {
   static constexpr Accumulate kItsModel = kModel;
-  double sum = 0;
+  /// Holds each DLFLOAT16 number, and each product of two of them.
+  using Number = std::conditional_t<kModel == Accumulate::kSingle, float, double>;
+  Number sum = 0;
 
   /// A product, or another term.
-  void add(double x) {
-    if constexpr (kModel == Accumulate::kDlfloat) x = as_dlf(x);
-    // The double sum of two floats rounded to float is their float sum: 53 bits are more than
-    // twice 24.
-    if constexpr (kModel == Accumulate::kDouble) {
-      sum += x;
+  template <class Term>
+  void add(Term term) {
+    if constexpr (kModel == Accumulate::kDlfloat) {
+      // The double sum of two floats rounded to float is their float sum: 53 bits are more than
+      // twice 24.
+      sum = static_cast<double>(static_cast<float>(sum + as_dlf(term)));
     } else {
-      sum =
-          static_cast<double>(static_cast<float>(sum + static_cast<double>(static_cast<float>(x))));
+      sum += static_cast<Number>(term);
     }
   }
 };
@@ -45,7 +48,7 @@ template <class Term>
 double sum_of(std::uint64_t count, Term term) {
   return with_accumulator([&](auto accumulator) {
     for (std::uint64_t i = 0; i < count; ++i) accumulator.add(term(i));
-    return accumulator.sum;
+    return static_cast<double>(accumulator.sum);
   });
 }
 
