@@ -149,7 +149,7 @@ class Preparer {
     const bool direct = form == SourceForm::kSticks && goes_in_directly(tensor);
     slot.by_parts = form == SourceForm::kTransposed && numbers > kTransposedAtOnce;
     if (slot.by_parts) {
-      scratch_.stage(transpose_bytes(tensor.size(0)));
+      scratch_.stage(transpose_bytes(tensor.size(0), tensor.size(1)));
     } else if (!direct) {
       // And a row, where that is transposed.
       stage(count_rows(sizes) * sizes[0] + max_sizes(tensor.shape)[0]);

@@ -182,7 +182,7 @@ Status ZdnnBinding::saturate(std::size_t index) {
   const PreparedSlot& prepared = prepared_.slots[index];
   const HostTensor from = host(prepared.node, slot_sources_[index]);
   if (prepared.form == SourceForm::kTransposed) {
-    std::vector<std::byte> work(transpose_bytes(from.sizes[0]));
+    std::vector<std::byte> work(transpose_bytes(from.sizes[0], from.sizes[1]));
     return transpose_parts(index, from, work.data());
   }
   const bool all = !slots_[index].in_range;

@@ -1,6 +1,7 @@
 #include "backends/zdnn/weight_sticks.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "backends/zdnn/int8_piece.h"
 #include "base/ceil_div.h"
@@ -69,8 +70,9 @@ Grid int8_grid_of(const Machine& machine, std::int64_t k, std::int64_t n) {
 }
 
 /// For a smaller k, too: k * rows_at_once(k) goes up and down.
-std::size_t transpose_bytes(std::int64_t k) {
-  return static_cast<std::size_t>(std::max(kTransposed, kStickElements * k) + k) * sizeof(float);
+std::size_t transpose_bytes(std::int64_t k, std::int64_t rows) {
+  const std::int64_t at_once = std::min(std::max(kTransposed, kStickElements * k), k * rows);
+  return static_cast<std::size_t>(at_once + k) * sizeof(float);
 }
 
 Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
@@ -100,7 +102,7 @@ namespace {
 
 std::size_t work_bytes(const Grid& grid) {
   return grid.form == WeightForm::kInt8 ? quantize_bytes({1, grid.piece_k, grid.piece_n})
-                                        : transpose_bytes(grid.piece_k);
+                                        : transpose_bytes(grid.piece_k, grid.piece_n);
 }
 
 }  // namespace
@@ -159,13 +161,13 @@ std::uint32_t WeightSticks::fill(std::int64_t i, std::int64_t j, const HostTenso
 }
 
 Result<bool> WeightSticks::pack(std::span<std::byte> plain) {
-  std::vector<std::byte> work(work_bytes(grid_));
+  const auto work = std::make_unique_for_overwrite<std::byte[]>(work_bytes(grid_));
   cost_ = {};
   saturated_ = false;
   bool in_range = true;
   for (std::int64_t j = 0; j < grid_.count_n(); ++j) {
     for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
-      const std::uint32_t status = fill(i, j, host(plain.data()), work.data());
+      const std::uint32_t status = fill(i, j, host(plain.data()), work.get());
       if (outcome_of(status) == Outcome::kFailed) {
         return error_of(machine_.zdnn(),
                         grid_.form == WeightForm::kInt8

@@ -38,8 +38,8 @@ Grid grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
 /// coarser it is, and each costs a call.
 Grid int8_grid_of(const Machine& machine, std::int64_t k, std::int64_t n);
 
-/// Bytes of work space that stickify_transposed needs for rows of k.
-std::size_t transpose_bytes(std::int64_t k);
+/// Bytes of work space that stickify_transposed needs for at most `rows` rows of at most k.
+std::size_t transpose_bytes(std::int64_t k, std::int64_t rows);
 /// The result of bringing plain numbers into the layout.
 struct Entered {
   std::uint32_t status = kOk;  ///< the library's; kConvertFailure of numbers that it does not have

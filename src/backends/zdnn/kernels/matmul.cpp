@@ -133,16 +133,18 @@ class Matmul final : public ZdnnKernel {
   }
   std::size_t staging(const KernelUse& use) const override {
     const bool weight_is_here = weight_memory(use.view) != nullptr;
-    const std::int64_t k = use.view.source(0).size(0);
     if (whole(use.view, use.machine)) {
-      return weight_is_here || use.forms[0] != SourceForm::kPlain ? 0 : transpose_bytes(k);
+      const Tensor& weight = use.view.source(0);
+      return weight_is_here || use.forms[0] != SourceForm::kPlain
+                 ? 0
+                 : transpose_bytes(weight.size(0), weight.size(1));
     }
     const Grid grid = grid_at_most(use.view, use.machine);
     const Block most = block_at_most(use);
     const bool comes_in = use.forms[1] == SourceForm::kPlain;
     const std::int64_t moved = most.rows * std::max(most.columns, comes_in ? grid.piece_k : 0);
     return std::max(static_cast<std::size_t>(moved) * sizeof(float),
-                    weight_is_here ? 0 : transpose_bytes(grid.piece_k));
+                    weight_is_here ? 0 : transpose_bytes(grid.piece_k, grid.piece_n));
   }
 
   void run(Launch& l) const override {
