@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -149,7 +148,10 @@ void expect_exact(Device* device, const MemoryOf& memory, DType type, std::int64
     for (std::int64_t c = 0; c < counts[n]; ++c) {
       for (std::int64_t r = 0; r < rows; ++r) {
         const double* row = w.data.data() + r * k;
-        exact.at(r, c) = std::inner_product(row, row + k, x.data.data() + c * k, 0.0);
+        const double* column = x.data.data() + c * k;
+        double sum = 0;
+        for (std::int64_t i = 0; i < k; ++i) sum += row[i] * column[i];
+        exact.at(r, c) = sum;
       }
     }
     EXPECT_LE(nmse(got[n], exact), most_error(type, exact.data.size()))
