@@ -30,7 +30,8 @@ struct StepShape {
   std::int64_t outputs = 1;  ///< whose logits are computed
   std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
-  std::int64_t sequences = 1;  ///< that the tokens are of
+  std::int64_t sequences = 1;    ///< that the tokens are of
+  std::int64_t state_slots = 1;  ///< of each state
   bool operator==(const StepShape&) const = default;
 };
 
@@ -69,10 +70,18 @@ struct StepGraph {
   /// block table. See paged_attention().
   Value sequences;
   Value block_table;  ///< I32 [block_count]
-  Value output_ids;   ///< I32 [output_count]: numbers of the tokens whose logits are computed
-  Value logits;       ///< F32 [vocabulary, output_count]
+  /// I32 [sequence_count]: the slot of the states that a sequence's tokens continue from. None if
+  /// the model has no states.
+  Value state_sources;
+  /// I64 [sequence_count]: the slot that its new states are written to. It may be the same slot.
+  Value state_targets;
+  Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are computed
+  Value logits;      ///< F32 [vocabulary, output_count]
   std::vector<WeightLeaf> weights;
-  std::vector<NodeId> caches;
+  std::vector<NodeId> caches;  ///< those with a row for each token, and states
+  /// Those of the caches that are states: [size, StepShape::state_slots]. A state has a fixed size,
+  /// however many tokens it is of. A slot is a column; one of zeros is the state before any token.
+  std::vector<NodeId> states;
   std::vector<PartLeaf> parts;  ///< of those; none if the model is not split
 };
 
