@@ -46,10 +46,11 @@ struct ModelInfo {
   std::string architecture;  ///< "llama"
   std::string name;          ///< the name in the file; may be empty
   std::int64_t layers = 0;
-  std::int64_t width = 0;       ///< length of an embedding
-  std::int64_t vocabulary = 0;  ///< number of logits
-  std::int64_t context = 0;     ///< tokens it was trained for
-  std::uint64_t weights = 0;    ///< number of them
+  std::int64_t width = 0;        ///< length of an embedding
+  std::int64_t vocabulary = 0;   ///< number of logits
+  std::int64_t context = 0;      ///< tokens it was trained for
+  std::int64_t state_bytes = 0;  ///< of a sequence's states of a fixed size; 0: it has none
+  std::uint64_t weights = 0;     ///< number of them
   std::uint64_t weight_bytes = 0;
 };
 
@@ -76,6 +77,12 @@ struct SessionOptions {
   /// was truncated, as long as there is room. Blocks of 64 tokens are found by their tokens and all
   /// tokens before. Logits may differ in the last digits from those without, as with other batches.
   bool reuse_prefixes = false;
+  /// Copies of states that the session keeps, for models that have states of a fixed size (state
+  /// space models, linear attention). From a copy a sequence goes back, is forked, or continues
+  /// the tokens of another one; the tokens after the copy are computed again. A copy is made every
+  /// 512 tokens, and at the last whole block of a prompt. -1: as many as 256 MiB hold, at most one
+  /// for each block of the context.
+  std::int64_t checkpoints = -1;
   std::shared_ptr<Trace> trace = {};  ///< gets every action of the session; may be null
   /// The most threads of the host that compute its steps (Plan::set_threads()); 0: all.
   int threads = 0;

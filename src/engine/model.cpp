@@ -187,6 +187,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state.info.width = shape.width;
         state.info.vocabulary = shape.vocabulary;
         state.info.context = shape.context;
+        state.info.state_bytes = shape.state_bytes;
         state.definition = std::move(definition);
         LoadOptions complete_options = options;
         SHUNT_ASSIGN(complete_options.session, complete(options.session, state.info));

@@ -24,6 +24,12 @@ constexpr std::int64_t most_table_entries(std::int64_t rows, std::int64_t sequen
   return sequences <= 1 + kMore / blocks ? blocks * sequences : blocks + kMore;
 }
 
+/// Slots of each state for so many sequences and checkpoints: one of zeros, and one that a step can
+/// write in any case.
+constexpr std::int64_t state_slots_for(std::int64_t sequences, std::int64_t checkpoints) {
+  return 2 + sequences + checkpoints;
+}
+
 /// The limits of a step; memory is planned for them.
 struct StepShape {
   std::int64_t tokens = 1;   ///< computed at once
@@ -31,7 +37,7 @@ struct StepShape {
   std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
   std::int64_t sequences = 1;    ///< that the tokens are of
-  std::int64_t state_slots = 1;  ///< of each state
+  std::int64_t state_slots = 2;  ///< of each state
   bool operator==(const StepShape&) const = default;
 };
 
@@ -111,6 +117,7 @@ struct ModelShape {
   std::int64_t width = 0;
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;
+  std::int64_t state_bytes = 0;  ///< of a sequence's states, whatever its length; 0: it has none
 };
 
 /// The role of a weight in a model, as far as it matters for the precision that the weight needs.

@@ -42,6 +42,18 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
                    list_types(kCacheTypes));
   }
   chosen.batch = std::min(chosen.batch, chosen.context);
+  if (options.checkpoints < -1) {
+    return invalid("{} checkpoints; there may be 0 or more, or -1 for a number by their size",
+                   options.checkpoints);
+  }
+  const std::int64_t blocks = ceil_div(chosen.context, kCacheBlock);
+  if (model.state_bytes == 0) {
+    chosen.checkpoints = 0;
+  } else if (chosen.checkpoints == -1) {
+    constexpr std::int64_t kDefaultBytes = std::int64_t{256} << 20;
+    chosen.checkpoints = std::max<std::int64_t>(kDefaultBytes / model.state_bytes, 1);
+  }
+  chosen.checkpoints = std::min(chosen.checkpoints, blocks);
   return chosen;
 }
 
@@ -50,7 +62,12 @@ StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::in
   // A block that is found by its tokens may become any block of a sequence.
   const std::int64_t rows =
       options.reuse_prefixes ? ceil_div(least, kCacheBlock) * kCacheBlock : least;
-  return {tokens, outputs, rows, options.cache_type, std::min(options.sequences, tokens)};
+  return {tokens,
+          outputs,
+          rows,
+          options.cache_type,
+          std::min(options.sequences, tokens),
+          state_slots_for(options.sequences, options.checkpoints)};
 }
 
 int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {

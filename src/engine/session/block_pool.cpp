@@ -151,6 +151,7 @@ void BlockPool::keep_rows(std::int64_t number, std::int64_t rows) {
   set_used(number, rows);
   at(number).filled = std::min(at(number).filled, rows);
   at(number).id = 0;
+  at(number).content = next_content_++;
   for (BlockCopy& copy : pending_) {
     if (copy.to == number) copy.rows = std::min(copy.rows, rows);
   }
@@ -174,6 +175,7 @@ std::optional<std::int64_t> BlockPool::take() {
   std::erase_if(pending_, [&](const BlockCopy& copy) { return copy.to == number; });
   at(number) = Block();
   at(number).users = 1;
+  at(number).content = next_content_++;
   return number;
 }
 

@@ -61,11 +61,14 @@ class BlockPool {
   /// Blocks without a sequence whose content can be found.
   std::int64_t kept() const { return unused_; }
 
+  std::int64_t block_count() const { return std::ssize(blocks_); }
   /// The number of sequences that have a block.
   std::int64_t users(std::int64_t block) const { return blocks_[block].users; }
   bool is_shared(std::int64_t block) const { return users(block) > 1; }
   /// The number of its first rows that are in the cache. A step must not write them again.
   std::int64_t filled(std::int64_t block) const { return blocks_[block].filled; }
+  /// A number that is another one once a block has other tokens. Adding tokens keeps it.
+  std::uint64_t content(std::int64_t block) const { return blocks_[block].content; }
 
   /// Adds tokens. With `share`, whole blocks of them that are known are shared, but never the last
   /// token's. A copy becomes pending if the sequence's last block is shared, or can be found: then
@@ -96,6 +99,7 @@ class BlockPool {
     std::int64_t used = 0;    ///< rows with a token of a user
     std::int64_t filled = 0;  ///< rows whose content is in the cache
     bool indexed = false;
+    std::uint64_t content = 0;  ///< BlockPool::content()
     std::uint64_t hash = 0;
     std::uint64_t parent = 0;  ///< id of the block before it; 0: it is a first block
     std::uint64_t id = 0;      ///< of all tokens up to its last one; 0: not whole
@@ -146,6 +150,7 @@ class BlockPool {
   std::unordered_multimap<std::uint64_t, std::int64_t> index_;  // by hash
   std::vector<BlockCopy> pending_;
   std::uint64_t next_id_ = 1;
+  std::uint64_t next_content_ = 1;
   std::int64_t taken_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include "engine/model_state.h"
 #include "engine/session/block_pool.h"
 #include "engine/session/session_plans.h"
+#include "engine/session/state_slots.h"
 #include "engine/session/step_inputs.h"
 #include "shunt/message.h"
 #include "shunt/plan.h"
@@ -52,6 +53,7 @@ struct Session::State {
         options(complete_options),
         pool(pool_options(complete_options)),
         started(to_size(options.sequences)) {
+    if (model->info().state_bytes > 0) states.emplace(pool, options.sequences, options.checkpoints);
     const auto now = model->state();  // held while it is walked through
     for (const Device* device : now->devices) {
       for (const DeviceWarning& warning : device->warnings()) {
@@ -65,6 +67,7 @@ struct Session::State {
   std::shared_ptr<const ModelState> loaded = {};  // the base of the plans
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
   BlockPool pool;  // tokens, and where they are in the caches or in copies of them
+  std::optional<StateSlots> states = {};  // of models that have states
   /// The number of first tokens that will be in the caches once steps under way have ended.
   PerSequence<std::int64_t> started;
   std::map<std::int64_t, std::size_t> writing = {};  // shared blocks that a piece's steps write
@@ -90,6 +93,11 @@ struct Session::State {
     std::int64_t all = 0;
     for (std::int64_t i = 0; i < options.sequences; ++i) all += pool.cached(i);
     return all;
+  }
+
+  void truncate(std::int64_t sequence, std::int64_t length) {
+    pool.truncate(sequence, length);
+    if (states) states->truncate(sequence);
   }
 
   Status check_sequence(std::int64_t sequence) const {
@@ -135,8 +143,9 @@ struct Session::State {
       std::vector<std::int64_t> lengths = {};  // of sequences that may be longer by now
       bool needed = true;
       ~Undo() {
+        if (needed && state.states) state.states->abandon();
         for (std::size_t i = 0; needed && i < lengths.size(); ++i)
-          state.pool.truncate(more[i].sequence, lengths[i]);
+          state.truncate(more[i].sequence, lengths[i]);
       }
     } undo{*this, more};
     undo.lengths.reserve(more.size());
@@ -207,6 +216,7 @@ struct Session::State {
     copies.reset();
     const std::int64_t lost = cached();
     pool.lose_content();
+    if (states) states->clear();
     if (lost == 0) return;
     notes.push_back(fmt::format("the cache of {} is lost{}; it is computed again",
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
@@ -219,7 +229,9 @@ struct Session::State {
       pool.mark_copied();
     }
     writing.clear();
-    for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = pool.cached(i);
+    if (states) states->abandon();
+    for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = 0;
+    for (const Piece& piece : request.pieces) find_start(piece.sequence);
     // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {
       ~WaitedFor() {
@@ -230,13 +242,21 @@ struct Session::State {
     return compute_steps(request, underway);
   }
 
+  /// The tokens of a sequence that need no step any more.
+  void find_start(std::int64_t sequence) {
+    if (!states) {
+      started[sequence] = std::max(started[sequence], pool.cached(sequence));
+      return;
+    }
+    states->advance(sequence);
+    started[sequence] = states->position(sequence);
+  }
+
   Status compute_steps(Request& request, std::deque<Underway>& underway) {
     std::int64_t batch_of_all = options.batch;
     while (true) {
-      for (const Piece& piece : request.pieces) {
-        // Another sequence may have computed tokens of a block that they share.
-        started[piece.sequence] = std::max(started[piece.sequence], pool.cached(piece.sequence));
-      }
+      // Another sequence may have computed tokens of a block that they share.
+      for (const Piece& piece : request.pieces) find_start(piece.sequence);
       // Where many logits are wanted, their plan is not for tokens before these.
       const Piece& first = request.pieces.front();
       const bool all = request.all && started[first.sequence] >= first.first;
@@ -244,8 +264,7 @@ struct Session::State {
       if (request.cancel != nullptr && request.cancel->load()) {
         return fail(ErrorCode::kCancelled, "cancelled");
       }
-      const std::vector<StepPart> parts =
-          parts_of(request, all, all ? batch_of_all : options.batch);
+      std::vector<StepPart> parts = parts_of(request, all, all ? batch_of_all : options.batch);
       std::int64_t count = 0;
       for (const StepPart& part : parts) count += std::ssize(part.tokens);
       if (count == 0) {  // all of them wait for a block that another one computes
@@ -290,7 +309,12 @@ struct Session::State {
     std::int64_t entries = most_table_entries(rows, options.sequences);
     for (std::size_t i = 0; i < request.pieces.size() && room > 0; ++i) {
       const Piece& piece = request.pieces[i];
-      const std::int64_t wanted = std::min(left(request, piece, all), room);
+      std::int64_t wanted = std::min(left(request, piece, all), room);
+      if (states && wanted > 0) {
+        const std::int64_t position = started[piece.sequence];
+        const std::int64_t end = StateSlots::step_end(position, pool.length(piece.sequence));
+        wanted = std::min(wanted, end - position);
+      }
       if (wanted > 0) entries -= ceil_div(started[piece.sequence] + wanted, kCacheBlock);
       if (entries < 0) break;  // the others are for another step
       parts.push_back(part_of(piece, free_of_writers(i, piece.sequence, wanted, written)));
@@ -308,7 +332,8 @@ struct Session::State {
     for (std::int64_t i = first / kCacheBlock; i * kCacheBlock < first + wanted; ++i) {
       const std::int64_t block = blocks[to_size(i)];
       // It is in the cache already: the next step continues after it.
-      if (i * kCacheBlock >= first && pool.filled(block) > 0) return i * kCacheBlock - first;
+      if (!states && i * kCacheBlock >= first && pool.filled(block) > 0)
+        return i * kCacheBlock - first;
       if (!pool.is_shared(block)) continue;
       const auto [writer, is_new] = written.try_emplace(block, number);
       if (writer->second != number) return std::max<std::int64_t>(0, i * kCacheBlock - first);
@@ -326,8 +351,13 @@ struct Session::State {
     return part;
   }
 
-  Status start(const Request& request, std::span<const StepPart> parts, StepPlan& at,
+  Status start(const Request& request, std::span<StepPart> parts, StepPlan& at,
                std::deque<Underway>& underway) {
+    for (std::size_t i = 0; states && i < parts.size(); ++i) {
+      if (parts[i].tokens.empty()) continue;
+      const std::int64_t end = parts[i].length + std::ssize(parts[i].tokens);
+      parts[i].slots = states->begin(request.pieces[i].sequence, end);
+    }
     SHUNT_TRY(fill_step(*at.plan, *at.step, parts, at.granularity));
     Underway step = {.plan = &at};
     for (const StepPart& part : parts) {
@@ -373,6 +403,7 @@ struct Session::State {
     for (std::size_t i = 0; i < step.tokens.size(); ++i) {
       if (step.tokens[i] == 0) continue;
       pool.mark_cached(request.pieces[i].sequence, step.ends[i]);
+      if (states) states->finish(request.pieces[i].sequence);
       computed += step.tokens[i];
     }
     if (underway.empty()) writing.clear();
@@ -488,7 +519,7 @@ Status Session::truncate(std::int64_t length, std::int64_t sequence) {
   if (length < 0 || length > now) {
     return invalid("can't go back to {} tokens: there are {}", length, now);
   }
-  state_->pool.truncate(sequence, length);
+  state_->truncate(sequence, length);
   return ok();
 }
 
@@ -501,13 +532,14 @@ Status Session::fork(std::int64_t from, std::int64_t to, std::int64_t length) {
       return invalid("can't fork {} tokens of sequence {}: there are {}", length, from, now);
     }
     state_->pool.fork(from, to, length == -1 ? now : length);
+    if (state_->states) state_->states->fork(from, to);
     return ok();
   });
 }
 
 Status Session::set_scope(std::int64_t sequence, std::string scope) {
   SHUNT_TRY(state_->check_sequence(sequence));
-  state_->pool.truncate(sequence, 0);
+  state_->truncate(sequence, 0);
   state_->pool.set_scope(sequence, std::move(scope));  // neither needs memory
   return ok();
 }
@@ -530,7 +562,13 @@ Result<std::int64_t> Session::append_cached(std::int64_t sequence,
   return guarded([&]() -> Result<std::int64_t> {
     const SequenceTokens only = {sequence, tokens};
     SHUNT_TRY(state_->check({&only, 1}));
-    return state_->pool.append_known(sequence, tokens);
+    const std::int64_t before = state_->pool.length(sequence);
+    const std::int64_t known = state_->pool.append_known(sequence, tokens);
+    if (!state_->states) return known;
+    // Tokens whose states are not known would be computed again.
+    state_->states->advance(sequence);
+    state_->truncate(sequence, std::max(before, state_->states->position(sequence)));
+    return state_->pool.length(sequence) - before;
   });
 }
 

@@ -57,7 +57,11 @@ void SessionPlans::log_line(const Verdict& verdict) {
 Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
   caches_.assign(step.caches.size(), {});
   cache_bytes_.clear();
-  for (NodeId cache : step.caches) cache_bytes_.push_back(bytes_of(step.graph.node(cache).result));
+  is_state_.clear();
+  for (NodeId cache : step.caches) {
+    cache_bytes_.push_back(bytes_of(step.graph.node(cache).result));
+    is_state_.push_back(std::ranges::count(step.states, cache) > 0);
+  }
   for (const DeviceIndex device : model_.devices.indices()) {
     BufferType& type = model_.devices[device]->memory();
     std::vector<const Tensor*> tensors;
@@ -83,6 +87,13 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
     for (auto& block : *blocks) {
       cache_buffers_.push_back(std::move(block));
       cache_devices_.push_back(device);
+    }
+    for (const std::size_t i : who) {
+      if (!is_state_[i]) continue;
+      const std::int64_t slots = step.graph.node(step.caches[i]).result.size(1);
+      Status filled = caches_[i].buffer->fill(caches_[i].offset, cache_bytes_[i] / to_size(slots),
+                                              std::byte{0});
+      if (!filled) return name_device(std::move(filled.error()), "the slot of zeros");
     }
   }
   return ok();
@@ -248,6 +259,7 @@ Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
 Status SessionPlans::copy_rows(const BlockCopy& rows) {
   const std::int64_t all = step_shape(options_, 1, 1).context;
   for (std::size_t i = 0; i < caches_.size(); ++i) {
+    if (is_state_[i]) continue;
     const std::size_t row = cache_bytes_[i] / to_size(all);
     const auto at = [&](std::int64_t block) {
       return Address{caches_[i].buffer, caches_[i].offset + to_size(block * kCacheBlock) * row};

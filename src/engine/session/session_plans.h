@@ -104,6 +104,7 @@ class SessionPlans {
   std::vector<DeviceIndex> cache_devices_;                 // by buffer
   std::vector<Address> caches_;                            // in the order of StepGraph::caches
   std::vector<std::size_t> cache_bytes_;                   // of each of them
+  std::vector<bool> is_state_;                             // which of them are states
   std::set<std::pair<Device*, std::size_t>> sent_caches_;  // by index, for a device to pin
   PinnedRanges pinned_caches_;  // of them; unpinned before they are freed
   std::map<const gguf::TensorInfo*, WeightBlocks> moved_;            // weights brought to the CPU

@@ -39,6 +39,19 @@ std::int64_t row_of(const StepPart& part, std::int64_t position) {
   return blocks[position / kCacheBlock] * kCacheBlock + position % kCacheBlock;
 }
 
+Status fill_slots(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
+  if (step.states.empty()) return ok();
+  SHUNT_ASSIGN(const auto sources, input<std::int32_t>(plan, step.state_sources));
+  SHUNT_ASSIGN(const auto targets, input<std::int64_t>(plan, step.state_targets));
+  std::size_t sequence = 0;
+  for (const StepPart& part : parts) {
+    if (part.tokens.empty()) continue;
+    sources[sequence] = static_cast<std::int32_t>(part.slots.source);
+    targets[sequence++] = part.slots.target;
+  }
+  return ok();
+}
+
 }  // namespace
 
 Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabulary) {
@@ -103,6 +116,7 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, step.row_numbers));
     std::iota(numbers.begin(), numbers.end(), 0);
   }
+  SHUNT_TRY(fill_slots(plan, step, parts));
   std::ranges::fill(table, 0);  // entries that a device wanted, and no sequence has
   std::size_t token = 0;
   std::size_t output = 0;
@@ -134,7 +148,8 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t
                  std::int64_t length, std::int64_t outputs) {
   std::vector<std::int64_t> blocks(to_size(ceil_div(length + size_of(tokens), kCacheBlock)));
   std::iota(blocks.begin(), blocks.end(), 0);
-  const StepPart only = {tokens, length, outputs, blocks};
+  const SlotPair slots = {length == 0 ? StateSlots::kZero : 1, 1};
+  const StepPart only = {tokens, length, outputs, blocks, slots};
   return fill_step(plan, step, {&only, 1});
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/session/state_slots.h"
 #include "model/definition.h"
 #include "shunt/plan.h"
 
@@ -18,6 +19,7 @@ struct StepPart {
   std::int64_t length = 0;                    ///< tokens before these
   std::int64_t outputs = 0;                   ///< number of last tokens whose logits are made
   std::span<const std::int64_t> blocks = {};  ///< BlockPool::blocks(): of all these tokens
+  SlotPair slots = {};                        ///< of the states
 };
 
 /// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and

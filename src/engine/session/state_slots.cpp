@@ -1,0 +1,159 @@
+#include "engine/session/state_slots.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/to_size.h"
+
+namespace shunt {
+
+namespace {
+
+std::int64_t last_block_before(std::int64_t length) {
+  return (length - 1) / kCacheBlock * kCacheBlock;
+}
+
+}  // namespace
+
+StateSlots::StateSlots(const BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints)
+    : pool_(pool),
+      sequences_(to_size(sequences)),
+      slots_(to_size(state_slots_for(sequences, checkpoints))),
+      slot_of_block_(to_size(pool.block_count())),
+      most_pending_(checkpoints) {
+  slots_[kZero].users = sequences;
+}
+
+std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length) {
+  const std::int64_t last_block = last_block_before(length);
+  const std::int64_t next = (position / kDistance + 1) * kDistance;
+  if (last_block > position) return std::min(last_block, next);
+  return std::min(length, next);
+}
+
+bool StateSlots::is_valid(const Place& place) const {
+  return place.block >= 0 && pool_.content(place.block) == place.content;
+}
+
+/// The slot with the states at the end of a block.
+std::optional<std::int64_t> StateSlots::find(std::int64_t block) const {
+  const std::int64_t slot = slot_of_block_[block];
+  if (slots_[slot].place.block != block || !is_valid(slots_[slot].place)) return std::nullopt;
+  return slot;
+}
+
+/// A slot that no sequence continues from: an empty one, else the oldest checkpoint.
+std::int64_t StateSlots::take() {
+  std::int64_t best = -1;
+  for (std::int64_t slot = kZero + 1; slot < std::ssize(slots_); ++slot) {
+    if (slots_[slot].users > 0) continue;
+    if (!is_valid(slots_[slot].place)) {
+      best = slot;
+      break;
+    }
+    if (best < 0 || slots_[slot].used < slots_[best].used) best = slot;
+  }
+  slots_[best] = {};  // there is one more than sequences and pending checkpoints can use
+  return best;
+}
+
+void StateSlots::use(Sequence& sequence, std::int64_t position, std::int64_t slot) {
+  ++slots_[slot].users;
+  slots_[slot].used = ++time_;
+  --slots_[sequence.slot].users;
+  sequence = {position, slot};
+}
+
+/// Whether the states at `end` are kept: at regular distances, and at the last whole block before
+/// the end of a prompt.
+bool StateSlots::is_checkpoint(std::int64_t sequence, std::int64_t end) const {
+  if (end % kCacheBlock != 0 || pending_ == most_pending_) return false;
+  return end % kDistance == 0 || end == last_block_before(pool_.length(sequence));
+}
+
+SlotPair StateSlots::begin(std::int64_t number, std::int64_t end) {
+  Step& step = steps_.emplace_back(Step{.sequence = number});
+  Sequence& sequence = sequences_[number];
+  const std::int64_t source = sequence.slot;
+  const bool alone =
+      source != kZero && slots_[source].users == 1 && !is_valid(slots_[source].place);
+  const std::int64_t target = alone ? source : take();
+  use(sequence, end, target);
+  if (is_checkpoint(number, end)) {
+    const std::int64_t block = pool_.blocks(number)[to_size(end / kCacheBlock - 1)];
+    step.slot = target;
+    step.place = {block, pool_.content(block)};
+    ++slots_[target].users;  // the next step must not write it
+    ++pending_;
+  }
+  return {source, target};
+}
+
+void StateSlots::release(const Step& step) {
+  if (step.slot < 0) return;
+  --slots_[step.slot].users;
+  --pending_;
+}
+
+void StateSlots::finish(std::int64_t sequence) {
+  const auto step = std::ranges::find(steps_, sequence, &Step::sequence);
+  if (step == steps_.end()) return;
+  release(*step);
+  if (step->slot >= 0) {
+    if (const auto old = find(step->place.block); old) slots_[*old].place = {};
+    slots_[step->slot].place = step->place;
+    slot_of_block_[step->place.block] = step->slot;
+  }
+  steps_.erase(step);
+}
+
+void StateSlots::abandon() {
+  for (const Step& step : steps_) release(step);
+  for (const Step& step : steps_) restart(step.sequence, pool_.length(step.sequence));
+  steps_.clear();
+}
+
+/// Continues from the last checkpoint of at most `most` tokens.
+void StateSlots::restart(std::int64_t number, std::int64_t most) {
+  const auto blocks = pool_.blocks(number);
+  for (std::int64_t i = most / kCacheBlock; i > 0; --i) {
+    const auto slot = find(blocks[to_size(i - 1)]);
+    if (slot) return use(sequences_[number], i * kCacheBlock, *slot);
+  }
+  use(sequences_[number], 0, kZero);
+}
+
+void StateSlots::advance(std::int64_t number) {
+  const auto blocks = pool_.blocks(number);
+  const std::int64_t whole = pool_.length(number) / kCacheBlock;
+  for (std::int64_t i = whole; i * kCacheBlock > position(number); --i) {
+    const auto slot = find(blocks[to_size(i - 1)]);
+    if (slot) return use(sequences_[number], i * kCacheBlock, *slot);
+  }
+}
+
+void StateSlots::truncate(std::int64_t sequence) {
+  const std::int64_t length = pool_.length(sequence);
+  if (position(sequence) > length) restart(sequence, length);
+}
+
+void StateSlots::fork(std::int64_t from, std::int64_t to) {
+  if (from == to) return truncate(to);
+  const Sequence& source = sequences_[from];
+  if (source.position <= pool_.length(to)) return use(sequences_[to], source.position, source.slot);
+  restart(to, pool_.length(to));
+}
+
+void StateSlots::clear() {
+  steps_.clear();
+  pending_ = 0;
+  for (Slot& slot : slots_) slot = {};
+  for (Sequence& sequence : sequences_) sequence = {};
+  slots_[kZero].users = std::ssize(sequences_);
+}
+
+std::int64_t StateSlots::checkpoints() const {
+  return std::ranges::count_if(slots_, [this](const Slot& slot) { return is_valid(slot.place); });
+}
+
+}  // namespace shunt
