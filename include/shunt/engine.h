@@ -136,6 +136,8 @@ struct SplitOptions {
   static constexpr std::int64_t kMostShare = 1000000;
 };
 
+struct Architecture;
+
 /// Options of Model::load() and Engine::open().
 struct LoadOptions {
   std::vector<std::string> devices = {};  ///< by name; empty: all
@@ -154,6 +156,9 @@ struct LoadOptions {
   /// Invalid shares, more shares than devices and matrices with fewer pieces than shares are
   /// InvalidArgument.
   SplitOptions split = {};
+  /// For the library's own use: architectures of files beside those of the library. They must
+  /// outlive the call.
+  std::vector<const Architecture*> architectures = {};
 };
 
 struct ModelState;

@@ -35,7 +35,7 @@ Result<std::unique_ptr<ModelState>> open_model(const std::string& path, const Re
                                                const LoadOptions& load) {
   SHUNT_ASSIGN(const auto devices,
                select_with_cpu(registry, load.devices, devices_of(load.placement.pins)));
-  SHUNT_ASSIGN(auto model, open_without_weights(path, devices));
+  SHUNT_ASSIGN(auto model, open_without_weights(path, devices, load.architectures));
   model->placement = with_costs(load.placement);
   model->weight_mode = load.weights;
   return model;

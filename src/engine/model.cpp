@@ -166,7 +166,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
           return invalid("the last device must be a CPU");
         }
         SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
-        SHUNT_ASSIGN(auto definition, read_model(file));
+        SHUNT_ASSIGN(auto definition, read_model(file, options.architectures));
         SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
         auto tokenizer = text::Tokenizer::create(std::move(vocabulary));
         if (!tokenizer) return std::move(tokenizer.error()).with_context(path);

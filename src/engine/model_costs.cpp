@@ -35,11 +35,12 @@ bool needs_costs(const Registry& registry, const LoadOptions& options, PredictTi
 
 }  // namespace
 
-Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
-                                                         std::span<Device* const> devices) {
+Result<std::unique_ptr<ModelState>> open_without_weights(
+    const std::string& path, std::span<Device* const> devices,
+    std::span<const Architecture* const> architectures) {
   SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
   auto model = std::make_unique<ModelState>(file);
-  SHUNT_ASSIGN(model->definition, read_model(file));
+  SHUNT_ASSIGN(model->definition, read_model(file, architectures));
   model->info.context = model->definition->shape().context;
   model->devices = DeviceSet(devices);
   return model;
@@ -80,7 +81,7 @@ Result<ModelCosts> model_costs(const std::string& path, const Registry& registry
         if (!devices || (devices->size() < 2 && predict == PredictTimes::kPlacement)) {
           return ModelCosts();
         }
-        const auto model = open_without_weights(path, *devices);
+        const auto model = open_without_weights(path, *devices, options.architectures);
         if (!model) return ModelCosts();
         const auto session = complete(options.session, (*model)->info);
         if (!session || !split_weights(**model, options.split)) return ModelCosts();

@@ -10,9 +10,10 @@
 
 namespace shunt {
 
-/// A model with the file's metadata, without weights.
-Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
-                                                         std::span<Device* const> devices);
+/// A model with the file's metadata, without weights. `architectures`: those of LoadOptions.
+Result<std::unique_ptr<ModelState>> open_without_weights(
+    const std::string& path, std::span<Device* const> devices,
+    std::span<const Architecture* const> architectures);
 
 /// Whether devices may be measured: the option cpu.calibrate.
 bool may_calibrate(const Registry& registry);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -182,8 +183,9 @@ struct Architecture {
   Result<std::unique_ptr<ModelDefinition>> (*read)(const gguf::File& file);
 };
 
-/// Reads a file by the architecture that its general.architecture names. Unsupported, listing those
-/// known, for another.
-Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file);
+/// Reads a file by the architecture that its general.architecture names: one of the library, else
+/// one of `more`. Unsupported, listing those known, for another.
+Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file,
+                                                    std::span<const Architecture* const> more = {});
 
 }  // namespace shunt
