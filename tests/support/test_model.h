@@ -1,0 +1,87 @@
+// The files of two small architectures beside those of the library: their numbers and weights, and
+// random models of them. test_architectures.h reads them. Every second layer, from the first on, is
+// not attention to all tokens before.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/weight_table.h"
+
+namespace shunt::test {
+
+/// These layers are attention to a window of the last tokens.
+inline constexpr std::string_view kWindows = "windows";
+/// These layers are a gated delta net after a convolution: two states for each sequence.
+inline constexpr std::string_view kHybrid = "hybrid";
+
+struct TestModelOptions {
+  std::string_view architecture = kWindows;
+  std::int64_t layers = 2;
+  std::int64_t width = 16;
+  std::int64_t feed_forward = 16;
+  std::int64_t heads = 2;
+  std::int64_t kv_heads = 1;
+  std::int64_t vocabulary = 300;
+  std::int64_t window = 40;  ///< tokens
+  std::int64_t taps = 4;     ///< of the convolution
+  std::uint64_t seed = 1;
+};
+
+/// Writes a model of one of them with random weights. Throws if that can't be done.
+void write_test_model(const std::string& path, const TestModelOptions& options);
+
+namespace architectures {
+
+/// The sizes that a model's weights have.
+struct Numbers {
+  std::int64_t width = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t feed_forward = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_size = 0;   // of keys and values
+  std::int64_t kv_width = 0;    // kv_heads * head_size
+  std::int64_t window = 0;      // of "windows"
+  std::int64_t taps = 0;        // of "hybrid"
+  std::int64_t conv_width = 0;  // the same: queries, keys and values of all heads
+
+  /// Computes those that follow from others.
+  void complete() {
+    head_size = width / heads;
+    kv_width = kv_heads * head_size;
+    conv_width = 3 * width;
+  }
+};
+
+enum Weight : std::size_t {
+  kEmbedding,
+  kOutputNorm,
+  kOutput,
+  kMixNorm,
+  kQuery,
+  kKey,
+  kValue,
+  kDeltaInput,
+  kConvolution,
+  kDecay,
+  kShare,
+  kMixOutput,
+  kFeedNorm,
+  kGate,
+  kUp,
+  kDown,
+};
+
+/// Their rows, in the order of Weight.
+std::span<const WeightRow<Numbers>> weight_table();
+
+enum class LayerKind : std::uint8_t { kAttention, kWindow, kDeltaNet };
+LayerKind kind_of(std::string_view architecture, std::int64_t layer);
+/// Whether layers of this kind have a weight of the table.
+bool has(LayerKind kind, std::size_t weight);
+
+}  // namespace architectures
+}  // namespace shunt::test
