@@ -136,6 +136,7 @@ struct BatcherStatistics {
   std::int64_t steps = 0;
   std::int64_t computed_tokens = 0;
   std::int64_t pauses = 0;  ///< of running requests, for want of cache rows
+  std::int64_t taken = 0;   ///< tokens in the context now: Session::taken()
 };
 
 class Batcher {

@@ -174,6 +174,7 @@ class Batcher::State {
     statistics_.waiting = queue_.size() + std::ssize(parked_) + std::ssize(incoming_);
     statistics_.running = std::ssize(running_);
     statistics_.computed_tokens = session_->computed();
+    statistics_.taken = session_->taken();
   }
 
   bool make_step() {
