@@ -215,12 +215,7 @@ TEST_P(Architectures, StepsContinueFromCachesAndStates) {
     EXPECT_LE(difference(of_token(both, 30 + token - 59), of_token(expected, token)), kTolerance);
 }
 
-/// Those whose sessions work.
-using ArchitectureSessions = Architectures;
-INSTANTIATE_TEST_SUITE_P(, ArchitectureSessions, ::testing::Values(kWindows),
-                         [](const auto& of) { return std::string(of.param); });
-
-TEST_P(ArchitectureSessions, GiveTheLogitsOfPlainReferences) {
+TEST_P(Architectures, SessionsGiveTheLogitsOfPlainReferences) {
   const Tokens tokens = some_tokens(150, 1);
   const Logits expected = Steps(path_, cpu()).run({{.tokens = tokens}});
   const auto session = open({.context = 200, .cache_type = DType::kF32, .batch = 64});

@@ -231,7 +231,7 @@ std::string name_of(const ::testing::TestParamInfo<Param>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EngineBatcherRandom,
-                         ::testing::Combine(::testing::Values(kLlama, kWindows),
+                         ::testing::Combine(::testing::Values(kLlama, kWindows, kHybrid),
                                             ::testing::Values(Beside::kNone, Beside::kMultiplies,
                                                               Beside::kFails)),
                          name_of);

@@ -1,4 +1,5 @@
 // Requests that are computed together. Each gives the text that it gives alone.
+#include "engine/model_state.h"
 #include "shunt/batcher.h"
 
 #include <gmock/gmock.h>
@@ -507,7 +508,8 @@ TEST_F(EngineBatcher, DeviceThatFailsIsLeftOutForAllRequests) {
   load.placement.rules_only = true;
   load.on_device_error.mode = DeviceErrorMode::kFallback;
   const auto own = model_;
-  model_ = *Model::load(file_.path(), devices, load);
+  const std::shared_ptr<const Model> model = *Model::load(file_.path(), devices, load);
+  model_ = model;
   const auto batcher = open(1000, 4);
   model_ = own;
   const Tokens prompt = some_tokens(80, 1);
@@ -515,8 +517,9 @@ TEST_F(EngineBatcher, DeviceThatFailsIsLeftOutForAllRequests) {
   const auto first = submit(*batcher, greedy(prompt, 10));
   const auto second = submit(*batcher, greedy(other, 10));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(batcher->step());
-  device.fail_at({.launch = 0});
+  device.fail_at({.any = 1, .for_good = true});
   run(*batcher);
+  EXPECT_EQ(model->state()->devices.size(), 1U);
   Received a;
   a.take(*first);
   EXPECT_EQ(a.tokens, alone(prompt, 10));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "engine/model_state.h"
 #include "shunt/engine.h"
 #include "support/models.h"
 #include "support/session_tokens.h"
@@ -243,8 +244,8 @@ TEST_F(EnginePrefix, ForksSurviveADeviceThatIsLeftOut) {
   options.session = session_options(3, true);
   options.placement.rules_only = true;
   options.on_device_error.mode = DeviceErrorMode::kFallback;
-  model_ = *Model::load(file_.path(), devices, options);
-  auto created = Session::create(model_, options.session);
+  const std::shared_ptr<const Model> model = *Model::load(file_.path(), devices, options);
+  auto created = Session::create(model, options.session);
   ASSERT_TRUE(created) << created.error().message();
   const auto session = std::move(*created);
   const Tokens prompt = some_tokens(150, 1);
@@ -252,12 +253,12 @@ TEST_F(EnginePrefix, ForksSurviveADeviceThatIsLeftOut) {
   ASSERT_TRUE(session->fork(0, 1));
   ASSERT_TRUE(session->fork(0, 2, 90));
   const Tokens more = some_tokens(40, 2);
-  device.fail_at({.launch = 0});
-  model_ = *Model::load(file_.path(), *registry_);  // for alone()
+  device.fail_at({.any = 1, .for_good = true});
   append(*session, 1, more, joined(prompt, more));
   const Tokens start(prompt.begin(), prompt.begin() + 90);
   append(*session, 2, more, joined(start, more));
   append(*session, 0, more, joined(prompt, more));
+  EXPECT_EQ(model->state()->devices.size(), 1U);
 }
 
 }  // namespace

@@ -72,6 +72,11 @@ class Definition final : public ModelDefinition {
     }
     shape_.width = n_.width;
     shape_.vocabulary = n_.vocabulary;
+    for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+      if (kind(layer) != LayerKind::kDeltaNet) continue;
+      const std::int64_t numbers = n_.conv_state() + n_.net_state();
+      shape_.state_bytes += numbers * static_cast<std::int64_t>(sizeof(float));
+    }
     return ok();
   }
 
@@ -192,7 +197,7 @@ class StepBuilder {
   Result<Value> delta_net(Operand x, std::int64_t layer) {
     const Dim tokens = made_.token_count;
     const std::int64_t size = n_.head_size;
-    const Result<Value> before = state("convolution", layer, n_.conv_width * (n_.taps - 1));
+    const Result<Value> before = state("convolution", layer, n_.conv_state());
     const Recurrence conv =
         check(ssm_conv(g_, matmul(g_, weight(kDeltaInput, layer), x), weight(kConvolution, layer),
                        reshape(g_, before, {n_.conv_width, n_.taps - 1, step_.state_slots}),
@@ -206,7 +211,7 @@ class StepBuilder {
     const auto of_heads = [&](Operand one) { return reshape(g_, one, {1, n_.heads, tokens}); };
     const Result<Value> decay = neg(g_, softplus(g_, matmul(g_, weight(kDecay, layer), x)));
     const Result<Value> share = sigmoid(g_, matmul(g_, weight(kShare, layer), x));
-    const Result<Value> memory = state("delta net", layer, size * size * n_.heads);
+    const Result<Value> memory = state("delta net", layer, n_.net_state());
     const Recurrence net = check(gated_delta_net(
         g_, l2_norm(g_, heads(0)), l2_norm(g_, heads(1)), heads(2), of_heads(decay),
         of_heads(share), reshape(g_, memory, {size, size, n_.heads, step_.state_slots}),

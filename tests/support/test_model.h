@@ -48,6 +48,10 @@ struct Numbers {
   std::int64_t taps = 0;        // of "hybrid"
   std::int64_t conv_width = 0;  // the same: queries, keys and values of all heads
 
+  /// Numbers of a sequence's states in a layer.
+  std::int64_t conv_state() const { return conv_width * (taps - 1); }
+  std::int64_t net_state() const { return head_size * head_size * heads; }
+
   /// Computes those that follow from others.
   void complete() {
     head_size = width / heads;

@@ -1,0 +1,294 @@
+// Sessions of a model with states of a fixed size beside its cache: sequences go back, are forked,
+// and continue each other's tokens. Each gives the results that it gives alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/to_size.h"
+#include "engine/model_state.h"
+#include "engine/session/state_slots.h"
+#include "shunt/batcher.h"
+#include "shunt/engine.h"
+#include "support/models.h"
+#include "support/session_tokens.h"
+#include "support/test_architectures.h"
+#include "support/test_device.h"
+#include "support/test_model.h"
+
+namespace shunt::test::engine_states_test {
+namespace {
+
+using ::testing::HasSubstr;
+using Logits = std::vector<float>;
+
+constexpr std::int64_t kContext = 4096;
+constexpr float kTolerance = 1e-4F;
+constexpr std::int64_t kDistance = StateSlots::kDistance;
+
+Tokens joined(Tokens first, const Tokens& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+Tokens start_of(const Tokens& tokens, std::int64_t count) {
+  return {tokens.begin(), tokens.begin() + count};
+}
+
+class EngineStates : public ::testing::Test {
+ protected:
+  EngineStates() {
+    Options options;
+    options.threads = 2;
+    registry_ = std::move(*Registry::create(options));
+    write_test_model(path_, {.architecture = kHybrid});
+    model_ = load({&cpu(), 1});
+  }
+
+  Device* const& cpu() { return registry_->devices().back(); }
+  std::shared_ptr<const Model> load(std::span<Device* const> devices) {
+    LoadOptions options;
+    options.architectures = test_architectures();
+    options.placement.rules_only = true;
+    options.on_device_error.mode = DeviceErrorMode::kFallback;
+    auto model = Model::load(path_, devices, options);
+    EXPECT_TRUE(model) << model.error().message();
+    return *model;
+  }
+  static SessionOptions session_options(std::int64_t sequences, bool reuse,
+                                        std::int64_t checkpoints = -1) {
+    SessionOptions options;
+    options.context = kContext;
+    options.sequences = sequences;
+    options.cache_type = DType::kF32;
+    options.reuse_prefixes = reuse;
+    options.checkpoints = checkpoints;
+    return options;
+  }
+  std::unique_ptr<Session> open(const SessionOptions& options) {
+    auto session = Session::create(model_, options);
+    EXPECT_TRUE(session) << session.error().message();
+    return std::move(*session);
+  }
+
+  /// The logits after these tokens, computed at once in a session of their own.
+  Logits alone(const Tokens& tokens) {
+    if (!alone_) alone_ = open(session_options(1, false));
+    EXPECT_TRUE(alone_->truncate(0));
+    const auto logits = alone_->append(tokens);
+    EXPECT_TRUE(logits) << logits.error().message();
+    return {logits->begin(), logits->end()};
+  }
+  /// Appends to a sequence whose tokens are `all` then; how many tokens were computed.
+  std::int64_t append(Session& session, std::int64_t sequence, const Tokens& more,
+                      const Tokens& all) {
+    const std::int64_t before = session.computed();
+    const SequenceTokens piece = {sequence, more};
+    const auto logits = session.append_each({&piece, 1});
+    EXPECT_TRUE(logits) << logits.error().message();
+    if (!logits) return -1;
+    EXPECT_LE(difference(*logits, alone(all)), kTolerance)
+        << "sequence " << sequence << " of " << all.size();
+    EXPECT_EQ(session.length(sequence), std::ssize(all));
+    return session.computed() - before;
+  }
+
+  TempFolder folder_;
+  const std::string path_ = folder_.file("model.gguf");
+  std::unique_ptr<Registry> registry_;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Session> alone_;
+};
+
+TEST_F(EngineStates, ModelTellsTheSizeOfASequencesStates) {
+  // One layer of two has them: a convolution's last 3 inputs of 3 * 16 numbers, and for each of 2
+  // heads 8 * 8 numbers.
+  EXPECT_EQ(model_->info().state_bytes, (3 * 3 * 16 + 2 * 8 * 8) * 4);
+}
+
+TEST_F(EngineStates, SequenceGoesBackToAnyLength) {
+  const auto session = open(session_options(1, false));
+  const Tokens prompt = some_tokens(1300, 1);
+  EXPECT_EQ(append(*session, 0, prompt, prompt), 1300);
+  const Tokens more = some_tokens(3, 2);
+  for (const std::int64_t length : {1299, 1281, 1280, 1279, 1100, 600, 512, 63, 0}) {
+    ASSERT_TRUE(session->truncate(length));
+    const std::int64_t computed = append(*session, 0, more, joined(start_of(prompt, length), more));
+    EXPECT_LE(computed, length % kDistance + 3) << length;
+    ASSERT_TRUE(session->truncate(length));
+  }
+}
+
+TEST_F(EngineStates, SequencesAreForkedAtAnyToken) {
+  const auto session = open(session_options(3, false));
+  const Tokens prompt = some_tokens(700, 1);
+  append(*session, 0, prompt, prompt);
+  ASSERT_TRUE(session->fork(0, 1));
+  ASSERT_TRUE(session->fork(0, 2, 650));
+  const Tokens one = some_tokens(5, 2), two = some_tokens(30, 3);
+  // The states at the end are shared; those at 640 are a checkpoint.
+  EXPECT_EQ(append(*session, 1, one, joined(prompt, one)), 5);
+  EXPECT_EQ(append(*session, 2, two, joined(start_of(prompt, 650), two)), 10 + 30);
+  EXPECT_EQ(append(*session, 0, two, joined(prompt, two)), 30);
+  ASSERT_TRUE(session->truncate(0, 0));
+  append(*session, 1, two, joined(joined(prompt, one), two));
+}
+
+TEST_F(EngineStates, CommonPrefixesContinueFromCheckpoints) {
+  constexpr std::int64_t kRequests = 8;
+  const auto session = open(session_options(kRequests, true));
+  const Tokens common = some_tokens(1003, 1);
+  std::vector<Tokens> prompts;
+  std::vector<SequenceTokens> pieces;
+  for (std::int64_t i = 0; i < kRequests; ++i)
+    prompts.push_back(joined(common, some_tokens(30, 100 + static_cast<std::uint32_t>(i))));
+  for (std::int64_t i = 0; i < kRequests; ++i) pieces.push_back({i, prompts[to_size(i)]});
+  const auto logits = session->append_each(pieces);
+  ASSERT_TRUE(logits) << logits.error().message();
+  EXPECT_LE(session->computed(), 1003 + kRequests * (30 + kDistance));
+  const auto each = to_size(kSessionVocabulary);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    EXPECT_LE(difference(logits->subspan(i * each, each), alone(prompts[i])), kTolerance) << i;
+  }
+  // Another one after all have ended.
+  for (std::int64_t i = 0; i < kRequests; ++i) ASSERT_TRUE(session->truncate(0, i));
+  EXPECT_LE(append(*session, 3, prompts[5], prompts[5]), 30 + 64);
+}
+
+TEST_F(EngineStates, CachedTokensHaveStates) {
+  const auto session = open(session_options(2, true));
+  const Tokens prompt = some_tokens(700, 1);
+  append(*session, 0, prompt, prompt);
+  Tokens other = start_of(prompt, 600);
+  other.push_back(1);
+  const auto found = session->append_cached(1, other);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, 512);
+  EXPECT_EQ(append(*session, 1, Tokens(other.begin() + 512, other.end()), other), 89);
+}
+
+TEST_F(EngineStates, RandomOperationsGiveTheLogitsOfEachSequenceAlone) {
+  for (const std::int64_t checkpoints : {0, 1, 5, 60}) {
+    constexpr std::int64_t kSequences = 4;
+    const auto session = open(session_options(kSequences, checkpoints != 5, checkpoints));
+    std::vector<Tokens> texts(to_size(kSequences));
+    std::mt19937 random(static_cast<unsigned>(checkpoints));
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    for (int step = 0; step < 60; ++step) {
+      const std::size_t at = below(texts.size());
+      const auto sequence = static_cast<std::int64_t>(at);
+      const std::size_t other = below(texts.size());
+      const std::size_t length = below(texts[at].size() + 1);
+      switch (below(4)) {
+        case 0:
+          ASSERT_TRUE(session->truncate(static_cast<std::int64_t>(length), sequence));
+          texts[at].resize(length);
+          break;
+        case 1:
+          ASSERT_TRUE(session->fork(sequence, static_cast<std::int64_t>(other),
+                                    static_cast<std::int64_t>(length)));
+          texts[other] = Tokens(texts[at].begin(), texts[at].begin() + static_cast<long>(length));
+          break;
+        default: {
+          if (texts[at].size() > 700) continue;
+          // Few different texts.
+          const Tokens more = some_tokens(1 + below(250), static_cast<std::uint32_t>(below(2)));
+          texts[at] = joined(texts[at], more);
+          append(*session, sequence, more, texts[at]);
+        }
+      }
+      ASSERT_FALSE(HasFailure()) << "step " << step << ", " << checkpoints << " checkpoints";
+    }
+  }
+}
+
+TEST_F(EngineStates, StepsThatFailLeaveStatesAsTheyWere) {
+  TestDevice device(TestDeviceConfig{});
+  const std::vector<Device*> devices = {&device, cpu()};
+  const Tokens prompt = some_tokens(900, 1), more = some_tokens(200, 2);
+  const Tokens all = joined(prompt, more);
+  const Logits expected = alone(all);
+  LoadOptions options;
+  options.architectures = test_architectures();
+  options.placement.rules_only = true;
+  const auto model = Model::load(path_, devices, options);
+  ASSERT_TRUE(model) << model.error().message();
+  auto session = Session::create(*model, session_options(2, false));
+  ASSERT_TRUE(session) << session.error().message();
+  ASSERT_TRUE((*session)->append(prompt));
+  std::size_t launches = device.computed();
+  ASSERT_TRUE((*session)->append(more));
+  launches = device.computed() - launches;
+  ASSERT_GT(launches, 9U);
+  for (std::size_t at = 1; at <= launches; at += launches / 9) {
+    ASSERT_TRUE((*session)->truncate(900));
+    device.fail_at({.launch = at});
+    EXPECT_FALSE((*session)->append(more)) << at;
+    EXPECT_EQ((*session)->length(), 900);
+    device.fail_at({});
+    const auto logits = (*session)->append(more);
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_LE(difference(*logits, expected), kTolerance) << at;
+  }
+}
+
+TEST_F(EngineStates, AreComputedAgainWithoutALostDevice) {
+  TestDevice device(TestDeviceConfig{});
+  const std::vector<Device*> devices = {&device, cpu()};
+  const auto model = load(devices);
+  auto session = Session::create(model, session_options(2, true));
+  ASSERT_TRUE(session) << session.error().message();
+  const Tokens prompt = some_tokens(700, 1), more = some_tokens(40, 2);
+  ASSERT_TRUE((*session)->append(prompt));
+  ASSERT_TRUE((*session)->fork(0, 1, 660));
+  device.fail_at({.any = 1, .for_good = true});
+  append(**session, 1, more, joined(start_of(prompt, 660), more));
+  append(**session, 0, more, joined(prompt, more));
+  EXPECT_EQ(model->state()->devices.size(), 1U);
+}
+
+TEST_F(EngineStates, MemoryIsThatOfSlots) {
+  const auto few = open(session_options(3, false, 0));
+  const auto many = open(session_options(3, false, 20));
+  EXPECT_EQ(many->memory().cache - few->memory().cache, to_size(20 * model_->info().state_bytes));
+  const auto refused = Session::create(model_, session_options(1, false, -2));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("-2 checkpoints; there may be 0 or more"));
+}
+
+/// Twenty turns: each request has all tokens of the turns before it.
+TEST_F(EngineStates, ConversationComputesItsNewTokensAndADistance) {
+  BatcherOptions options;
+  options.session = session_options(4, true);
+  options.own_thread = false;
+  const auto batcher = Batcher::create(model_, options);
+  ASSERT_TRUE(batcher) << batcher.error().message();
+  Tokens text;
+  for (std::uint32_t turn = 0; turn < 20; ++turn) {
+    const Tokens message = some_tokens(100, turn);
+    text = joined(text, message);
+    BatchRequest request = {.tokens = text, .max_tokens = 60, .ignore_end = true};
+    request.sampling.temperature = 0;
+    const auto stream = (*batcher)->submit(std::move(request));
+    ASSERT_TRUE(stream) << stream.error().message();
+    std::optional<BatchResult> end;
+    while ((*batcher)->step()) {
+    }
+    while (const auto event = (*stream)->poll()) {
+      if (event->end) {
+        end = event->end;
+      } else {
+        text.push_back(event->token);
+      }
+    }
+    ASSERT_TRUE(end);
+    // The last picked token is not computed.
+    EXPECT_LE(end->computed_tokens, 100 + 1 + 59 + kDistance) << "turn " << turn;
+    const Logits expected = alone(start_of(text, std::ssize(text) - 1));
+    const auto likeliest = std::ranges::max_element(expected) - expected.begin();
+    EXPECT_EQ(text.back(), likeliest) << "turn " << turn;
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test::engine_states_test
