@@ -2,6 +2,7 @@
 // are derived from it. The test cases of ops are beside them, in NAME_cases.cpp.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,7 @@ struct Inferred {
 /// A tensor of the plain reference: contiguous, in double precision.
 struct RefTensor {
   Sizes sizes = {1, 1, 1, 1};
+  Sizes most = {};  ///< sizes at the maximum of dynamic dimensions; 0: as in `sizes`
   std::vector<double> data;
 
   RefTensor() = default;
@@ -62,6 +64,7 @@ struct RefTensor {
   std::size_t index(std::int64_t i0, std::int64_t i1, std::int64_t i2, std::int64_t i3) const {
     return static_cast<std::size_t>(((i3 * sizes[2] + i2) * sizes[1] + i1) * sizes[0] + i0);
   }
+  std::int64_t most_of(std::size_t dim) const { return std::max(most[dim], sizes[dim]); }
   double& at(std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0, std::int64_t i3 = 0) {
     return data[index(i0, i1, i2, i3)];
   }

@@ -152,6 +152,7 @@ void read_row(DType dtype, const std::byte* from, std::int64_t stride, std::span
 
 RefTensor read_tensor(const std::byte* data, const Tensor& tensor, const Sizes& sizes) {
   RefTensor values(sizes);
+  values.most = max_sizes(tensor.shape);
   if (values.data.empty()) return values;
   const std::span all(values.data);
   for_rows(tensor, sizes, [&](std::size_t start, std::int64_t offset) {

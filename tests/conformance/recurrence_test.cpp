@@ -11,6 +11,7 @@
 #include "shunt/registry.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
+#include "support/test_device.h"
 
 namespace shunt::test::recurrence_test {
 namespace {
@@ -133,6 +134,22 @@ TEST_F(RecurrenceOnTheCpu, TakesTheActualSizesOfDynamicDims) {
     }
   }
   EXPECT_NE(states.data[512], before.data[512]);
+}
+
+/// States follow as many rows of outputs as there are tokens at most, also in the plain reference.
+TEST_F(RecurrenceOnTheCpu, GivesThePlainReferencesResultForActualSizes) {
+  const Kept kept = build(true);
+  const auto expected = start(kept, true, {3, 1});
+  TestDevice device(TestDeviceConfig{});
+  devices_.insert(devices_.begin(), &device);
+  const auto run = start(kept, true, {3, 1});
+  ASSERT_TRUE(expected->plan().run());
+  ASSERT_TRUE(run->plan().run());
+  EXPECT_GT(device.computed(), 0U);
+  const RefTensor states = *run->leaf(kept.cache);
+  const RefTensor wanted = *expected->leaf(kept.cache);
+  for (std::size_t i = 0; i < states.data.size(); ++i)
+    ASSERT_NEAR(states.data[i], wanted.data[i], 1e-5) << i;
 }
 
 TEST_F(RecurrenceOnTheCpu, FailsForAStateIdOutOfRange) {

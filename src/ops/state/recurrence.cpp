@@ -138,7 +138,8 @@ RefRecurrence::RefRecurrence(RefSources sources, StatesSource states, std::int64
                              RefTensor& result)
     : state_(state_sizes(*sources[states.index], states.dims)),
       result_(result),
-      tokens_(sources[0]->sizes[tokens_dim(states.dims)]) {
+      tokens_(sources[0]->sizes[tokens_dim(states.dims)]),
+      output_rows_(sources[0]->most_of(tokens_dim(states.dims))) {
   const RefTensor* ids = sources[states.index + 1];
   const RefTensor* ends = sources[states.index + 2];
   const auto end_of = [&](std::int64_t i) {
@@ -164,7 +165,7 @@ void RefRecurrence::finish() {
   const std::int64_t before = place_ * std::ssize(state_.data);
   for (std::size_t i = 0; i < state_.data.size(); ++i) {
     const std::int64_t element = before + static_cast<std::int64_t>(i);
-    result_.at(element % channels, tokens_ + element / channels, column_) = state_.data[i];
+    result_.at(element % channels, output_rows_ + element / channels, column_) = state_.data[i];
   }
 }
 

@@ -68,7 +68,8 @@ class RefRecurrence {
  private:
   RefTensor state_;
   RefTensor& result_;
-  std::int64_t tokens_;  // of all sequences of the column
+  std::int64_t tokens_;       // of all sequences of the column
+  std::int64_t output_rows_;  // of the result, before those of states
   std::int64_t column_ = 0;
   std::int64_t place_ = 0;  // number of this sequence's state in the column
   std::int64_t first_ = 0;
