@@ -51,7 +51,9 @@ struct Options {
   std::map<std::string, std::string> libraries;
   /// Settings by backend and option, as text: backend_options["cpu"]["level"] = "scalar". The
   /// backend "*" means every backend that has the option. Each backend has a table of its options
-  /// (BackendEntry::options); the registry checks settings against it.
+  /// (BackendEntry::options); the registry checks settings against it. With "deterministic" of "*"
+  /// on, a token's results do not depend on the other tokens of a step; backends without that
+  /// option are left out.
   std::map<std::string, std::map<std::string, std::string>> backend_options;
   /// Variables of the environment that may be settings of backends: SHUNT_CPU_LEVEL is
   /// "cpu.level" where there is a backend "cpu". backend_options override them.

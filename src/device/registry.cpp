@@ -154,6 +154,17 @@ Status check_settings_of(const std::vector<FoundBackend>& all, const Options& op
   return check_settings(options, tables);
 }
 
+/// Whether results must not depend on the other tokens of a step, and a backend has no option that
+/// promises it.
+bool lacks_determinism(const Options& options, std::span<const BackendOption> table) {
+  constexpr std::string_view kOption = "deterministic";
+  const auto every = options.backend_options.find("*");
+  if (every == options.backend_options.end()) return false;
+  const auto wanted = every->second.find(std::string(kOption));
+  return wanted != every->second.end() && wanted->second == "on" &&
+         std::ranges::count(table, kOption, &BackendOption::name) == 0;
+}
+
 }  // namespace
 
 Registry::Registry() = default;
@@ -174,8 +185,15 @@ void Registry::create_backend(FoundBackend& found, const Options& options) {
     statuses_.push_back(std::move(status));
     return;
   }
-  Options own = options;
   const std::span<const BackendOption> table = found.entry->options;
+  if (lacks_determinism(options, table)) {
+    status.note =
+        "left out: it has no option \"deterministic\", so its results may depend on the other "
+        "tokens of a step";
+    statuses_.push_back(std::move(status));
+    return;
+  }
+  Options own = options;
   own.backend_options = {{found.name, settings_of(options, {found.name, table})}};
   own.environment.clear();
   for (const BackendOption& row : table) {

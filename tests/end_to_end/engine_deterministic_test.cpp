@@ -1,5 +1,6 @@
 // With cpu.deterministic the logits of a text have the same bits, however it is cut into steps, and
 // whatever other sequences do.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,13 +10,17 @@
 #include "shunt/batcher.h"
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/run_command.h"
 #include "support/session_tokens.h"
+#include "support/stories.h"
 #include "support/test_architectures.h"
 #include "support/test_model.h"
+#include "test_paths.h"
 
 namespace shunt::test::engine_deterministic_test {
 namespace {
 
+using ::testing::HasSubstr;
 using Logits = std::vector<float>;
 
 std::unique_ptr<Registry> open_registry(const char* deterministic) {
@@ -148,6 +153,29 @@ TEST(EngineDeterministicOption, HoldsForOtherArchitectures) {
     for (const std::size_t most : {1U, 7U, 64U})
       EXPECT_EQ(logits_of(*session, 1, text, most), expected) << architecture << ", " << most;
   }
+}
+
+/// A backend that promises nothing is not used, and `shunt devices` has the reason.
+TEST(EngineDeterministicOption, LeavesOutBackendsWithoutIt) {
+  const std::string twin = SHUNT_TEST_ZDNN_TWIN;
+  if (twin.empty()) GTEST_SKIP() << "there is no twin of zDNN in this build";
+  const std::vector<std::string> words = {"devices", "--library", "zdnn=" + twin};
+  EXPECT_THAT(run_command(words).out, HasSubstr("zdnn0"));
+  auto deterministic = words;
+  deterministic.emplace_back("--deterministic");
+  const RunResult result = run_command(deterministic);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("cpu0"));
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("zdnn0")));
+  EXPECT_THAT(result.out, HasSubstr("it has no option \"deterministic\""));
+}
+
+TEST(EngineDeterministicOption, RunsTheDefaultModel) {
+  const RunResult result =
+      run_command({"run", "--deterministic", "--temp", "0", "-n", stories().count(), "--prompt",
+                   stories().prompt, "--model", stories().path});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, stories().text + "\n");
 }
 
 }  // namespace

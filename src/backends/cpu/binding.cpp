@@ -116,6 +116,7 @@ Status CpuBinding::bind(const Addresses& addresses) {
     touched.writes.push_back(region(node.result, call.result));
     call.params = &graph.node(prepared.asked).params;
     call.run = &state_;
+    call.batch_invariant = prepared_.target.batch_invariant;
     Region scratch;
     if (addresses.scratch && prepared.needs_scratch) {
       call.scratch = scratch_address(addresses) + prepared_.slot_starts[prepared.scratch_slot];

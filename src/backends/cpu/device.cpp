@@ -37,7 +37,7 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(const Options& options,
   SHUNT_ASSIGN(auto threads, share_cpu_threads(options));
   auto nodes = own.high_bandwidth ? HighBandwidthNodes::find(machine) : nullptr;
   std::unique_ptr<CpuDevice> device(
-      new CpuDevice(std::move(threads), {*level}, own.fuse, std::move(nodes)));
+      new CpuDevice(std::move(threads), {*level, own.deterministic}, own.fuse, std::move(nodes)));
   if (own.high_bandwidth && device->high_bandwidth_ == nullptr) {
     device->note_ =
         "cpu.memory=hbm: this machine has no NUMA nodes of high-bandwidth memory that hwloc knows, "

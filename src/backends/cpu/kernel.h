@@ -78,6 +78,7 @@ struct Call {
   std::byte* scratch = nullptr;
   RunState* run = nullptr;
   int threads = 1;  ///< that share the items: items() may depend on it, results must not
+  bool batch_invariant = false;  ///< CpuTarget::batch_invariant
 
   /// Of the device: vector code that a kernel calls is of this one.
   simd::Level level() const { return result.level; }

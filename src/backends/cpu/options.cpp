@@ -29,6 +29,9 @@ constexpr std::array kOptions = {
     BackendOption{"level", "highest vector level of kernels, e.g. scalar; best: all of the machine",
                   check_level, kBest},
     BackendOption{"fuse", "fuse operations, with the same results: on, off", check_on_off, "on"},
+    BackendOption{"deterministic",
+                  "results of a token that do not depend on the other tokens of a step: on, off",
+                  check_on_off, "off"},
     BackendOption{"memory",
                   "memory of weights, caches and activations: plain, or hbm: "
                   "high-bandwidth memory, where the machine has such NUMA nodes",
@@ -48,6 +51,7 @@ CpuOptions parse_options(const Options& options) {
   const std::string_view level = backend_option(options, "cpu", "level");
   return {.level = level == kBest ? std::string() : std::string(level),
           .fuse = backend_option(options, "cpu", "fuse") != "off",
+          .deterministic = backend_option(options, "cpu", "deterministic") == "on",
           .high_bandwidth = backend_option(options, "cpu", "memory") == "hbm"};
 }
 

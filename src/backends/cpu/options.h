@@ -1,5 +1,5 @@
-// The options of the CPU: "cpu.level", "cpu.fuse", "cpu.memory", and "cpu.calibrate", which the
-// command reads.
+// The options of the CPU: "cpu.level", "cpu.fuse", "cpu.deterministic", "cpu.memory", and
+// "cpu.calibrate", which the command reads.
 #pragma once
 
 #include <span>
@@ -12,6 +12,7 @@ namespace shunt::cpu {
 struct CpuOptions {
   std::string level;  ///< the highest vector level; empty: the best
   bool fuse = true;
+  bool deterministic = false;   ///< CpuTarget::batch_invariant
   bool high_bandwidth = false;  ///< its memory, where there is such
 };
 

@@ -46,6 +46,10 @@ void RuntimeFlags::declare(Arguments& arguments) {
                     backend_options_["*"]["out_of_range"] = text;
                     return ok();
                   });
+  arguments.flag("--deterministic", deterministic_,
+                 "Compute the same results for a token whatever else a step computes, as --set "
+                 "'*.deterministic=on' does. Slower for few sequences. Backends that cannot do it "
+                 "are left out");
   arguments.each(
       "--library", "BACKEND=PATH",
       "Load the vendor library of BACKEND, or its emulator (twin), from PATH. Repeatable "
@@ -91,6 +95,7 @@ Result<Options> RuntimeFlags::options() const {
   if (pin_) options.pin_threads = *pin_;
   for (const auto& [backend, path] : libraries_) options.libraries[backend] = path;
   options.backend_options = backend_options_;
+  if (deterministic_) options.backend_options["*"]["deterministic"] = "on";
   SHUNT_TRY(check_backend_options(options));
   return options;
 }

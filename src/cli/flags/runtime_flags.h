@@ -27,6 +27,7 @@ class RuntimeFlags {
 
   std::optional<int> threads_;
   std::optional<PinThreads> pin_;
+  bool deterministic_ = false;
   std::map<std::string, std::string> libraries_;
   std::map<std::string, std::map<std::string, std::string>> backend_options_;
 };

@@ -45,17 +45,21 @@ struct WeightForm {
   bool plain = false;  ///< rows are
   bool lanes = false;  ///< interleaved, and there are products of that
   simd::Level level = {};
+  /// Whether any number of columns counts as many.
+  bool batch_invariant = false;
   bool operator==(const WeightForm&) const = default;
 
-  static WeightForm of(const TensorArg& w) {
-    return {w.dtype, has_plain_rows(w), w.has_lanes, w.level};
+  static WeightForm of(const Call& call) {
+    const TensorArg& w = call.sources[0];
+    return {w.dtype, has_plain_rows(w), w.has_lanes, w.level, call.batch_invariant};
   }
   static WeightForm of(const NodeView& node, const CpuTarget& target) {
     const Tensor& w = node.source(0);
     if (is_interleaved(node, 0))
-      return {w.dtype, false, multiplies_interleaved(target.level, w.dtype), target.level};
+      return {w.dtype, false, multiplies_interleaved(target.level, w.dtype), target.level,
+              target.batch_invariant};
     const bool plain = w.stride(0) == static_cast<std::int64_t>(trait(w.dtype).block_bytes);
-    return {w.dtype, plain, false, target.level};
+    return {w.dtype, plain, false, target.level, target.batch_invariant};
   }
   /// Whether they are multiplied as floats without being read as F32 first.
   bool as_floats() const { return (plain || lanes) && simd::is_float_weight(dtype); }
@@ -66,13 +70,15 @@ struct WeightForm {
   /// From this number of columns on, the matrix unit multiplies them.
   std::int64_t least_unit_columns() const {
     if (!level.has_tiles()) return kNever;
-    if (as_integers()) return kLeastSplitColumns;
     const bool whole = as_floats() && simd::float_word(level, dtype) == simd::FloatWord::kTwoBF16;
-    return whole ? kLeastWholeColumns : kNever;
+    if (!as_integers() && !whole) return kNever;
+    if (batch_invariant) return 0;
+    return whole ? kLeastWholeColumns : kLeastSplitColumns;
   }
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   /// The most columns that count as few, where they are not multiplied as integers.
   std::int64_t few_columns() const {
+    if (batch_invariant) return 0;
     if (!as_floats()) return kFewColumns;
     const simd::FloatWord word = simd::float_word(level, dtype);
     return lanes ? few_float_lane_columns(word) : simd::few_float_columns(word);
@@ -102,7 +108,7 @@ struct ColumnForm {
 
 RoundedColumns rounded_columns(const Call& call) {
   return RoundedColumns::of(call.sources[1].sizes, call.level(), call.sources[0].dtype,
-                            call.sources[0].has_lanes);
+                            call.sources[0].has_lanes, call.batch_invariant);
 }
 
 PackedColumns packed_columns(const Call& call) {
@@ -111,7 +117,7 @@ PackedColumns packed_columns(const Call& call) {
 }
 
 Way way_of(const Call& call) {
-  const WeightForm w = WeightForm::of(call.sources[0]);
+  const WeightForm w = WeightForm::of(call);
   if (call.sources[1].sizes[1] >= w.least_unit_columns()) return Way::kMatrixUnit;
   if (w.as_integers()) return Way::kIntegers;
   if (call.sources[1].sizes[1] <= w.few_columns()) return Way::kFew;
@@ -121,7 +127,8 @@ Way way_of(const Call& call) {
 /// Whether packed columns are multiplied without a panel.
 bool is_direct(const Call& call) {
   const TensorArg& w = call.sources[0];
-  return w.has_lanes && simd::float_word(w.level, w.dtype) == simd::FloatWord::kTwoBF16 &&
+  return !call.batch_invariant && w.has_lanes &&
+         simd::float_word(w.level, w.dtype) == simd::FloatWord::kTwoBF16 &&
          call.sources[1].sizes[1] <= kDirectColumns;
 }
 
@@ -345,13 +352,14 @@ class Matmul final : public MatmulKernel {
     const std::int64_t least = w.least_unit_columns();
     if (x[1] >= least) {
       most = PackedTiles::of(x).bytes();
+      if (least == 0) return static_cast<std::size_t>(most);
       x[1] = least - 1;
     }
     if (w.as_floats()) {
       if (x[1] > w.few_columns())
         most = std::max(most, PackedColumns::of(x, simd::float_word(w.level, w.dtype)).bytes());
     } else if (w.as_integers()) {
-      RoundedColumns columns = RoundedColumns::of(x, w.level, w.dtype, w.lanes);
+      RoundedColumns columns = RoundedColumns::of(x, w.level, w.dtype, w.lanes, w.batch_invariant);
       most = std::max(most, columns.bytes());
       const std::int64_t few = std::min(columns.n, columns.few_columns());
       for (columns.n = 1; columns.n <= few; ++columns.n) most = std::max(most, columns.bytes());

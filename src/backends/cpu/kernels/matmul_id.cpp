@@ -156,7 +156,8 @@ class MatmulId final : public AnyCaseKernel {
       item.rows = std::min(kTileRows, w.sizes[1] - item.row);
       item.first = pairs.start[expert];
       item.columns = pairs.start[expert + 1] - item.first;
-      if (has_plain_rows(w) && item.columns <= kFewExpertColumns) {
+      const bool few = !call.batch_invariant && item.columns <= kFewExpertColumns;
+      if (has_plain_rows(w) && few) {
         multiply_few_columns(call, pairs, item, as_f32(scratch));
       } else {
         multiply_many_columns(call, pairs, item, as_f32(scratch));

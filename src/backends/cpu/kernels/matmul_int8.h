@@ -27,12 +27,15 @@ struct RoundedColumns {
   simd::Int8Need need;
   bool lanes = false;  ///< weights are interleaved
   simd::Level level = {};
+  bool batch_invariant = false;  ///< any number of columns counts as many
 
-  static RoundedColumns of(const Sizes& x, simd::Level level, DType w, bool interleaved) {
-    return {x[0], x[1], x[2] * x[3], need_of(level, w, interleaved), interleaved, level};
+  static RoundedColumns of(const Sizes& x, simd::Level level, DType w, bool interleaved,
+                           bool batch_invariant) {
+    return {x[0],        x[1],  x[2] * x[3],    need_of(level, w, interleaved),
+            interleaved, level, batch_invariant};
   }
   std::int64_t few_columns() const { return lanes ? kFewLaneColumns : simd::kFewInt8Columns; }
-  bool few() const { return n <= few_columns(); }
+  bool few() const { return !batch_invariant && n <= few_columns(); }
   /// Columns of a group; the last one may have fewer.
   std::int64_t together() const {
     if (!few()) return simd::kManyColumns;
