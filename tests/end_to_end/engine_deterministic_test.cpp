@@ -72,7 +72,7 @@ TEST_P(EngineDeterministic, LogitsDoNotDependOnOtherTokens) {
   for (const std::size_t most : {1U, 7U, 64U, 100U}) {
     EXPECT_EQ(logits_of(*alone, 0, text, most), expected) << "pieces of " << most;
   }
-  const auto session = *Session::create(model, {.context = 2000, .sequences = 9, .batch = 333});
+  const auto session = *Session::create(model, {.context = 3000, .sequences = 9, .batch = 333});
   std::vector<SequenceTokens> pieces;
   for (std::int64_t i = 0; i < 9; ++i) pieces.push_back({i, i == 4 ? text : other});
   const auto logits = session->append_each(pieces);
@@ -85,7 +85,7 @@ TEST_P(EngineDeterministic, LogitsDoNotDependOnOtherTokens) {
 /// Requests that run together, as they run alone.
 TEST_P(EngineDeterministic, RequestsGiveTheTextThatTheyGiveAlone) {
   const auto model = load("on");
-  std::vector<std::vector<Logits>> found;
+  std::vector<std::vector<std::vector<Logits>>> found;
   for (const std::size_t together : {1U, 12U}) {
     BatcherOptions options;
     options.session.context = 12 * 300;
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(, EngineDeterministic,
 TEST(EngineDeterministicOption, IsNeeded) {
   SynthOptions shape = session_model();
   shape.width = 256;
-  shape.dtype = DType::kQ8_0;
+  shape.dtype = DType::kF16;
   const SynthModel file(shape);
   const auto registry = open_registry("off");
   const auto model = *Model::load(file.path(), *registry);
