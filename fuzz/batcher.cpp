@@ -105,7 +105,7 @@ class Run {
 
   void all_operations() {
     while (!bytes_.empty()) operation();
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 50000; ++i) {
       for (Request& request : requests_) request.read();
       if (!batcher_->step() && is_done()) break;
     }

@@ -79,9 +79,10 @@ struct SessionOptions {
   bool reuse_prefixes = false;
   /// Copies of states that the session keeps, for models that have states of a fixed size (state
   /// space models, linear attention). From a copy a sequence goes back, is forked, or continues
-  /// the tokens of another one; the tokens after the copy are computed again. A copy is made every
-  /// 512 tokens, and at the last whole block of a prompt. -1: as many as 256 MiB hold, at most one
-  /// for each block of the context.
+  /// the tokens of another one; the tokens after the copy are computed again. Without any, all are.
+  /// A copy is made every 512 tokens, and at the last whole block of a prompt. Each takes
+  /// ModelInfo::state_bytes. -1: as many as 256 MiB hold, at least one. At most one for each block
+  /// of the context. Less than -1 is invalid.
   std::int64_t checkpoints = -1;
   std::shared_ptr<Trace> trace = {};  ///< gets every action of the session; may be null
   /// The most threads of the host that compute its steps (Plan::set_threads()); 0: all.
@@ -270,7 +271,7 @@ class Session {
   Status fork(std::int64_t from, std::int64_t to, std::int64_t length = -1);
   /// With reuse_prefixes: appends the first of these tokens that the cache has, in whole blocks of
   /// 64, and never the last one. Returns their number. 0 if the sequence's length is no multiple of
-  /// 64. Invalid as append().
+  /// 64. Of a model with states: those up to the last copy of their states. Invalid as append().
   Result<std::int64_t> append_cached(std::int64_t sequence, std::span<const std::int32_t> tokens);
   /// With reuse_prefixes: the cache of a sequence is used only by sequences of the same scope, such
   /// as the name of a user. Empty at first. Forgets the sequence's tokens. Invalid if it is not

@@ -42,6 +42,7 @@ Result<std::unique_ptr<ModelState>> open_without_weights(
   auto model = std::make_unique<ModelState>(file);
   SHUNT_ASSIGN(model->definition, read_model(file, architectures));
   model->info.context = model->definition->shape().context;
+  model->info.state_bytes = model->definition->shape().state_bytes;
   model->devices = DeviceSet(devices);
   return model;
 }

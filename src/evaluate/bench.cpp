@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/enum_table.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "device/device_set.h"
 #include "engine/load/promised_memory.h"
 #include "engine/load/session_steps.h"
@@ -194,8 +195,9 @@ Result<Amounts> work_of_test(const Session& session, const SessionOptions& optio
   const auto state = session.model().state();
   SHUNT_ASSIGN(const SessionOptions chosen, complete(options, session.model().info()));
   const StepShape single = step_shape(chosen, 1, 1);
-  const double cache_row =
-      static_cast<double>(session.memory().cache) / static_cast<double>(single.context);
+  const std::int64_t states = single.state_slots * state->info.state_bytes;
+  const double cache_row = static_cast<double>(session.memory().cache - to_size(states)) /
+                           static_cast<double>(single.context);
   const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
   Amounts all = {};
   // Steps with as many tokens and outputs differ only in the content of the cache.

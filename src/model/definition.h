@@ -80,7 +80,8 @@ struct StepGraph {
   /// I32 [sequence_count]: the slot of the states that a sequence's tokens continue from. None if
   /// the model has no states.
   Value state_sources;
-  /// I64 [sequence_count]: the slot that its new states are written to. It may be the same slot.
+  /// I64 [sequence_count]: the slot that its new states are written to. It may be the source of any
+  /// sequence of the step, so a graph reads the states of all sequences before it writes one.
   Value state_targets;
   Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are computed
   Value logits;      ///< F32 [vocabulary, output_count]

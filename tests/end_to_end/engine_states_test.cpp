@@ -167,6 +167,41 @@ TEST_F(EngineStates, CachedTokensHaveStates) {
   EXPECT_EQ(append(*session, 1, Tokens(other.begin() + 512, other.end()), other), 89);
 }
 
+/// A sequence has its own copy of a block, and shares the blocks after it.
+TEST_F(EngineStates, CheckpointsAreUsedOnlyAfterTokensWithRows) {
+  TestDevice device(TestDeviceConfig{});
+  const std::vector<Device*> devices = {&device, cpu()};
+  const auto model = load(devices);
+  auto session = Session::create(model, session_options(2, true));
+  ASSERT_TRUE(session) << session.error().message();
+  const Tokens text = some_tokens(200, 1), start = start_of(text, 32);
+  append(**session, 0, text, text);
+  EXPECT_EQ(append(**session, 1, start, start), 32);
+  append(**session, 1, Tokens(text.begin() + 32, text.end()), text);
+  // The same when all rows are lost.
+  device.fail_at({.any = 1, .for_good = true});
+  const Tokens more = {1};
+  append(**session, 0, more, joined(text, more));
+  append(**session, 1, more, joined(text, more));
+}
+
+/// Another sequence of the same call is ahead, with a checkpoint at the end of the first one.
+TEST_F(EngineStates, LogitsThatAreAskedForAreComputed) {
+  const auto session = open(session_options(2, true));
+  const Tokens a = some_tokens(64, 1), b = some_tokens(64, 2), one = {1};
+  append(*session, 1, a, a);
+  ASSERT_TRUE(session->fork(1, 0));
+  append(*session, 0, one, joined(a, one));
+  ASSERT_TRUE(session->truncate(64, 0));
+  const Tokens longer = joined(b, one);
+  const std::vector<SequenceTokens> pieces = {{0, b}, {1, longer}};
+  const auto logits = session->append_each(pieces);
+  ASSERT_TRUE(logits) << logits.error().message();
+  const auto each = to_size(kSessionVocabulary);
+  EXPECT_LE(difference(logits->first(each), alone(joined(a, b))), kTolerance);
+  EXPECT_LE(difference(logits->subspan(each), alone(joined(a, longer))), kTolerance);
+}
+
 TEST_F(EngineStates, RandomOperationsGiveTheLogitsOfEachSequenceAlone) {
   for (const std::int64_t checkpoints : {0, 1, 5, 60}) {
     constexpr std::int64_t kSequences = 4;
@@ -191,8 +226,11 @@ TEST_F(EngineStates, RandomOperationsGiveTheLogitsOfEachSequenceAlone) {
           break;
         default: {
           if (texts[at].size() > 700) continue;
-          // Few different texts.
-          const Tokens more = some_tokens(1 + below(250), static_cast<std::uint32_t>(below(2)));
+          // Few different texts, which continue as another one did.
+          const Tokens text = some_tokens(1000, static_cast<std::uint32_t>(below(2)));
+          const std::size_t first = below(2) == 0 ? texts[at].size() : 0;
+          const Tokens more(text.begin() + static_cast<long>(first),
+                            text.begin() + static_cast<long>(first + 1 + below(250)));
           texts[at] = joined(texts[at], more);
           append(*session, sequence, more, texts[at]);
         }

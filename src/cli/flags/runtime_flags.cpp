@@ -95,7 +95,15 @@ Result<Options> RuntimeFlags::options() const {
   if (pin_) options.pin_threads = *pin_;
   for (const auto& [backend, path] : libraries_) options.libraries[backend] = path;
   options.backend_options = backend_options_;
-  if (deterministic_) options.backend_options["*"]["deterministic"] = "on";
+  if (deterministic_) {
+    for (auto& [backend, settings] : options.backend_options) {
+      const auto own = settings.find("deterministic");
+      if (own != settings.end() && own->second != "on")
+        return invalid("--deterministic contradicts --set {}.deterministic={}", backend,
+                       own->second);
+    }
+    options.backend_options["*"]["deterministic"] = "on";
+  }
   SHUNT_TRY(check_backend_options(options));
   return options;
 }

@@ -41,6 +41,7 @@ BlockPool::BlockPool(BlockPoolOptions options)
 }
 
 void BlockPool::add_to_free(std::int64_t number) {
+  at(number).content = next_content_++;
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater());
 }

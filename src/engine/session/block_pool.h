@@ -65,9 +65,11 @@ class BlockPool {
   /// The number of sequences that have a block.
   std::int64_t users(std::int64_t block) const { return blocks_[block].users; }
   bool is_shared(std::int64_t block) const { return users(block) > 1; }
-  /// The number of its first rows that are in the cache. A step must not write them again.
+  /// The number of its first rows that are in the cache. Only tokens that are computed again for
+  /// their states write them again, with the same values but for rounding.
   std::int64_t filled(std::int64_t block) const { return blocks_[block].filled; }
-  /// A number that is another one once a block has other tokens. Adding tokens keeps it.
+  /// A number that is another one once a block is free, or has other tokens. Adding tokens keeps
+  /// it.
   std::uint64_t content(std::int64_t block) const { return blocks_[block].content; }
 
   /// Adds tokens. With `share`, whole blocks of them that are known are shared, but never the last

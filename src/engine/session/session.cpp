@@ -231,7 +231,7 @@ struct Session::State {
     writing.clear();
     if (states) states->abandon();
     for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = 0;
-    for (const Piece& piece : request.pieces) find_start(piece.sequence);
+    for (const Piece& piece : request.pieces) find_start(piece);
     // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {
       ~WaitedFor() {
@@ -243,20 +243,21 @@ struct Session::State {
   }
 
   /// The tokens of a sequence that need no step any more.
-  void find_start(std::int64_t sequence) {
+  void find_start(const Piece& piece) {
+    std::int64_t& start = started[piece.sequence];
     if (!states) {
-      started[sequence] = std::max(started[sequence], pool.cached(sequence));
+      start = std::max(start, pool.cached(piece.sequence));
       return;
     }
-    states->advance(sequence);
-    started[sequence] = states->position(sequence);
+    states->advance(piece.sequence, piece.first);
+    start = states->position(piece.sequence);
   }
 
   Status compute_steps(Request& request, std::deque<Underway>& underway) {
     std::int64_t batch_of_all = options.batch;
     while (true) {
       // Another sequence may have computed tokens of a block that they share.
-      for (const Piece& piece : request.pieces) find_start(piece.sequence);
+      for (const Piece& piece : request.pieces) find_start(piece);
       // Where many logits are wanted, their plan is not for tokens before these.
       const Piece& first = request.pieces.front();
       const bool all = request.all && started[first.sequence] >= first.first;
@@ -296,6 +297,9 @@ struct Session::State {
     return (before ? piece.first : pool.length(piece.sequence)) - started[piece.sequence];
   }
 
+  /// Whether logits are wanted at the end of a piece: a caller that has more tokens asks for none.
+  bool ends_prompt(const Piece& piece) const { return piece.first < pool.length(piece.sequence); }
+
   bool is_done(const Request& request, bool all) const {
     return std::ranges::all_of(request.pieces,
                                [&](const Piece& piece) { return left(request, piece, all) == 0; });
@@ -312,7 +316,8 @@ struct Session::State {
       std::int64_t wanted = std::min(left(request, piece, all), room);
       if (states && wanted > 0) {
         const std::int64_t position = started[piece.sequence];
-        const std::int64_t end = StateSlots::step_end(position, pool.length(piece.sequence));
+        const std::int64_t end =
+            StateSlots::step_end(position, pool.length(piece.sequence), ends_prompt(piece));
         wanted = std::min(wanted, end - position);
       }
       if (wanted > 0) entries -= ceil_div(started[piece.sequence] + wanted, kCacheBlock);
@@ -356,7 +361,8 @@ struct Session::State {
     for (std::size_t i = 0; states && i < parts.size(); ++i) {
       if (parts[i].tokens.empty()) continue;
       const std::int64_t end = parts[i].length + std::ssize(parts[i].tokens);
-      parts[i].slots = states->begin(request.pieces[i].sequence, end);
+      const Piece& piece = request.pieces[i];
+      parts[i].slots = states->begin(piece.sequence, end, ends_prompt(piece));
     }
     SHUNT_TRY(fill_step(*at.plan, *at.step, parts, at.granularity));
     Underway step = {.plan = &at};
@@ -566,7 +572,7 @@ Result<std::int64_t> Session::append_cached(std::int64_t sequence,
     const std::int64_t known = state_->pool.append_known(sequence, tokens);
     if (!state_->states) return known;
     // Tokens whose states are not known would be computed again.
-    state_->states->advance(sequence);
+    state_->states->advance(sequence, state_->pool.length(sequence));
     state_->truncate(sequence, std::max(before, state_->states->position(sequence)));
     return state_->pool.length(sequence) - before;
   });

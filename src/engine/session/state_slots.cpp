@@ -15,7 +15,7 @@ std::int64_t last_block_before(std::int64_t length) {
 
 }  // namespace
 
-StateSlots::StateSlots(const BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints)
+StateSlots::StateSlots(BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints)
     : pool_(pool),
       sequences_(to_size(sequences)),
       slots_(to_size(state_slots_for(sequences, checkpoints))),
@@ -24,10 +24,10 @@ StateSlots::StateSlots(const BlockPool& pool, std::int64_t sequences, std::int64
   slots_[kZero].users = sequences;
 }
 
-std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length) {
+std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length, bool prompt_ends) {
   const std::int64_t last_block = last_block_before(length);
   const std::int64_t next = (position / kDistance + 1) * kDistance;
-  if (last_block > position) return std::min(last_block, next);
+  if (prompt_ends && last_block > position) return std::min(last_block, next);
   return std::min(length, next);
 }
 
@@ -66,12 +66,12 @@ void StateSlots::use(Sequence& sequence, std::int64_t position, std::int64_t slo
 
 /// Whether the states at `end` are kept: at regular distances, and at the last whole block before
 /// the end of a prompt.
-bool StateSlots::is_checkpoint(std::int64_t sequence, std::int64_t end) const {
+bool StateSlots::is_checkpoint(std::int64_t sequence, std::int64_t end, bool prompt_ends) const {
   if (end % kCacheBlock != 0 || pending_ == most_pending_) return false;
-  return end % kDistance == 0 || end == last_block_before(pool_.length(sequence));
+  return end % kDistance == 0 || (prompt_ends && end == last_block_before(pool_.length(sequence)));
 }
 
-SlotPair StateSlots::begin(std::int64_t number, std::int64_t end) {
+SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, bool prompt_ends) {
   Step& step = steps_.emplace_back(Step{.sequence = number});
   Sequence& sequence = sequences_[number];
   const std::int64_t source = sequence.slot;
@@ -79,7 +79,7 @@ SlotPair StateSlots::begin(std::int64_t number, std::int64_t end) {
       source != kZero && slots_[source].users == 1 && !is_valid(slots_[source].place);
   const std::int64_t target = alone ? source : take();
   use(sequence, end, target);
-  if (is_checkpoint(number, end)) {
+  if (is_checkpoint(number, end, prompt_ends)) {
     const std::int64_t block = pool_.blocks(number)[to_size(end / kCacheBlock - 1)];
     step.slot = target;
     step.place = {block, pool_.content(block)};
@@ -109,39 +109,37 @@ void StateSlots::finish(std::int64_t sequence) {
 
 void StateSlots::abandon() {
   for (const Step& step : steps_) release(step);
-  for (const Step& step : steps_) restart(step.sequence, pool_.length(step.sequence));
+  for (const Step& step : steps_) restart(step.sequence);
   steps_.clear();
-}
-
-/// Continues from the last checkpoint of at most `most` tokens.
-void StateSlots::restart(std::int64_t number, std::int64_t most) {
-  const auto blocks = pool_.blocks(number);
-  for (std::int64_t i = most / kCacheBlock; i > 0; --i) {
-    const auto slot = find(blocks[to_size(i - 1)]);
-    if (slot) return use(sequences_[number], i * kCacheBlock, *slot);
+  for (std::int64_t i = 0; i < std::ssize(sequences_); ++i) {
+    if (position(i) > pool_.cached(i)) restart(i);
   }
-  use(sequences_[number], 0, kZero);
 }
 
-void StateSlots::advance(std::int64_t number) {
+/// Continues from the last checkpoint whose tokens have rows.
+void StateSlots::restart(std::int64_t number) {
+  use(sequences_[number], 0, kZero);
+  advance(number, pool_.length(number));
+}
+
+void StateSlots::advance(std::int64_t number, std::int64_t most) {
   const auto blocks = pool_.blocks(number);
-  const std::int64_t whole = pool_.length(number) / kCacheBlock;
-  for (std::int64_t i = whole; i * kCacheBlock > position(number); --i) {
+  const std::int64_t rows = std::min(most, pool_.cached(number));
+  for (std::int64_t i = rows / kCacheBlock; i * kCacheBlock > position(number); --i) {
     const auto slot = find(blocks[to_size(i - 1)]);
     if (slot) return use(sequences_[number], i * kCacheBlock, *slot);
   }
 }
 
 void StateSlots::truncate(std::int64_t sequence) {
-  const std::int64_t length = pool_.length(sequence);
-  if (position(sequence) > length) restart(sequence, length);
+  if (position(sequence) > pool_.length(sequence)) restart(sequence);
 }
 
 void StateSlots::fork(std::int64_t from, std::int64_t to) {
   if (from == to) return truncate(to);
   const Sequence& source = sequences_[from];
   if (source.position <= pool_.length(to)) return use(sequences_[to], source.position, source.slot);
-  restart(to, pool_.length(to));
+  restart(to);
 }
 
 void StateSlots::clear() {

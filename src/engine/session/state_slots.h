@@ -27,24 +27,27 @@ class StateSlots {
 
   /// Checkpoints are of whole blocks of the pool, which must outlive this. None is valid once the
   /// content of its block has changed.
-  StateSlots(const BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints);
+  StateSlots(BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints);
 
   /// The number of first tokens that a sequence's states include, once steps under way have ended.
   std::int64_t position(std::int64_t sequence) const { return sequences_[sequence].position; }
   /// The end of the next step of a sequence that has `position` tokens in its states and `length`
-  /// tokens in all: where a checkpoint is made, or all tokens.
-  static std::int64_t step_end(std::int64_t position, std::int64_t length);
+  /// tokens in all: where a checkpoint is made, or all tokens. A prompt that ends there has one at
+  /// its last whole block.
+  static std::int64_t step_end(std::int64_t position, std::int64_t length, bool prompt_ends);
 
-  /// Begins a step that continues a sequence up to token `end`. Later calls assume its success.
-  SlotPair begin(std::int64_t sequence, std::int64_t end);
+  /// Begins a step that continues a sequence up to token `end`. Later calls assume its success. Its
+  /// target may be the source of another sequence in the same step.
+  SlotPair begin(std::int64_t sequence, std::int64_t end, bool prompt_ends);
   /// The first step that has begun for a sequence, and has not ended, has ended.
   void finish(std::int64_t sequence);
   /// Steps that have begun, and have not ended, will not: their sequences continue from
-  /// checkpoints. Call it before anything else after an error.
+  /// checkpoints. So do those whose rows are lost. Call it before anything else after an error.
   void abandon();
 
-  /// Continues from the last checkpoint of the sequence's tokens, where that includes more of them.
-  void advance(std::int64_t sequence);
+  /// Continues from the last checkpoint of the sequence's first `most` tokens, where that includes
+  /// more of them and all their rows are in the cache.
+  void advance(std::int64_t sequence, std::int64_t most);
   /// After the sequence's last tokens have gone: states of a token that has gone are not used.
   void truncate(std::int64_t sequence);
   /// After BlockPool::fork(): the same states, if they are of its tokens only.
@@ -80,12 +83,12 @@ class StateSlots {
   bool is_valid(const Place& place) const;
   std::optional<std::int64_t> find(std::int64_t block) const;
   void use(Sequence& sequence, std::int64_t position, std::int64_t slot);
-  bool is_checkpoint(std::int64_t sequence, std::int64_t end) const;
+  bool is_checkpoint(std::int64_t sequence, std::int64_t end, bool prompt_ends) const;
   std::int64_t take();
-  void restart(std::int64_t sequence, std::int64_t most);
+  void restart(std::int64_t sequence);
   void release(const Step& step);
 
-  const BlockPool& pool_;
+  BlockPool& pool_;
   PerSequence<Sequence> sequences_;
   IndexedVector<std::int64_t, Slot> slots_;
   IndexedVector<std::int64_t, std::int64_t> slot_of_block_;  // its last checkpoint; kZero: none

@@ -32,7 +32,7 @@ class Account {
 
   /// Computes a sequence's tokens up to `end`, in steps of at most `most`; the number of them.
   std::int64_t compute(std::int64_t sequence, std::int64_t end, std::int64_t most = 1 << 20) {
-    slots.advance(sequence);
+    slots.advance(sequence, pool.length(sequence));
     const std::int64_t start = slots.position(sequence);
     while (slots.position(sequence) < end) {
       start_step(sequence, std::min(slots.position(sequence) + most, end));
@@ -44,8 +44,9 @@ class Account {
 
   void start_step(std::int64_t sequence, std::int64_t most) {
     const std::int64_t position = slots.position(sequence);
-    const std::int64_t end = std::min(StateSlots::step_end(position, pool.length(sequence)), most);
-    const SlotPair pair = slots.begin(sequence, end);
+    const std::int64_t end =
+        std::min(StateSlots::step_end(position, pool.length(sequence), true), most);
+    const SlotPair pair = slots.begin(sequence, end, true);
     EXPECT_NE(pair.target, StateSlots::kZero);
     EXPECT_EQ(content[to_size(pair.source)], first(sequence, position)) << "slot " << pair.source;
     content[to_size(pair.target)] = first(sequence, end);
@@ -94,13 +95,16 @@ Tokens range(std::int32_t first, std::int64_t count) {
 }
 
 TEST(StateSlots, StepsEndAtRegularDistancesAndAtAPromptsLastWholeBlock) {
-  EXPECT_EQ(StateSlots::step_end(0, 700), 512);
-  EXPECT_EQ(StateSlots::step_end(512, 700), 640);
-  EXPECT_EQ(StateSlots::step_end(640, 700), 700);
-  EXPECT_EQ(StateSlots::step_end(700, 701), 701);
-  EXPECT_EQ(StateSlots::step_end(0, 64), 64);
-  EXPECT_EQ(StateSlots::step_end(0, 65), 64);
-  EXPECT_EQ(StateSlots::step_end(500, 520), 512);
+  EXPECT_EQ(StateSlots::step_end(0, 700, true), 512);
+  EXPECT_EQ(StateSlots::step_end(512, 700, true), 640);
+  EXPECT_EQ(StateSlots::step_end(640, 700, true), 700);
+  EXPECT_EQ(StateSlots::step_end(700, 701, true), 701);
+  EXPECT_EQ(StateSlots::step_end(0, 64, true), 64);
+  EXPECT_EQ(StateSlots::step_end(0, 65, true), 64);
+  EXPECT_EQ(StateSlots::step_end(500, 520, true), 512);
+  // A piece of a prompt has no such block.
+  EXPECT_EQ(StateSlots::step_end(0, 300, false), 300);
+  EXPECT_EQ(StateSlots::step_end(300, 700, false), 512);
 }
 
 TEST(StateSlots, ASequenceGoesBackToTheLastCheckpointBefore) {
