@@ -192,7 +192,7 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
       const Logits& logits = request.logits[compared];
       const auto likeliest = std::ranges::max_element(logits) - logits.begin();
       EXPECT_EQ(request.picked[compared], likeliest);
-      ASSERT_LE(difference(logits, expected), kTolerance) << "of picked token " << compared;
+      EXPECT_LE(difference(logits, expected), kTolerance) << "of picked token " << compared;
       ++compared;
     };
     ASSERT_TRUE(session.truncate(0));
@@ -255,7 +255,8 @@ TEST_P(EngineBatcherRandom, EachRequestGivesTheLogitsThatItGivesAlone) {
       EXPECT_EQ(std::ssize(request.picked), request.max_tokens);
     }
     if (request.fork) cached += request.end->cached_tokens;
-    ASSERT_NO_FATAL_FAILURE(expect_as_alone(request, **alone));
+    expect_as_alone(request, **alone);
+    if (HasFailure()) return;  // the others fail alike
   }
   const BatcherStatistics statistics = batcher_->statistics();
   EXPECT_EQ(statistics.taken, 0) << "rows are lost";
