@@ -164,7 +164,7 @@ class Run {
     if (bytes_.next(4) == 0) wanted.deadline = 0.01 * static_cast<double>(bytes_.next()) - 0.1;
     wanted.ignore_end = true;
     Request made = {.max_tokens = wanted.max_tokens};
-    const bool fits = count > 0 && count + (wanted.max_tokens == 0 ? 0 : 1) <= kContext;
+    const bool fits = count > 0 && count <= kContext;
     auto stream = batcher_->submit(std::move(wanted));
     require(stream.has_value() == fits);
     if (!stream) return;

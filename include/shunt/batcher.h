@@ -149,8 +149,9 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  /// Adds a request. InvalidArgument if a token or an option is out of range, or if the prompt and
-  /// a token can never fit the context; the message has the numbers.
+  /// Adds a request. InvalidArgument if a token or an option is out of range, or if the prompt can
+  /// never fit the context; the message has the numbers. A prompt of the whole context gets one
+  /// token, as in generate().
   Result<std::unique_ptr<BatchStream>> submit(BatchRequest request);
   /// Without a thread of its own: makes one step. False if there was nothing to do, or if it has a
   /// thread. From one thread at a time.

@@ -356,8 +356,8 @@ TEST_F(EngineBatcher, RefusesBadRequestsWithTheNumbers) {
   };
   EXPECT_THAT(error(greedy({}, 5)), HasSubstr("there are no tokens"));
   EXPECT_THAT(error(greedy({5, 300}, 5)), HasSubstr("token 300 is not one of the model's 300"));
-  EXPECT_THAT(error(greedy(some_tokens(100, 1), 5)),
-              HasSubstr("a prompt of 100 tokens and a token more can never fit a context of 100"));
+  EXPECT_THAT(error(greedy(some_tokens(101, 1), 5)),
+              HasSubstr("a prompt of 101 tokens can never fit a context of 100"));
   EXPECT_THAT(error(greedy({5}, -2)), HasSubstr("max_tokens is -2"));
   BatchRequest hot = greedy({5}, 5);
   hot.sampling.temperature = -1;
@@ -391,6 +391,27 @@ TEST_F(EngineBatcher, RequestOfTheWholeContextEndsWhenItIsFull) {
   waited.take(*next);
   ASSERT_TRUE(waited.end);
   EXPECT_EQ(waited.end->reason, BatchEnd::kLength);
+}
+
+TEST_F(EngineBatcher, PromptOfTheWholeContextGetsOneToken) {
+  const auto batcher = open(100, 4);
+  const Tokens prompt = some_tokens(100, 1);
+  const Tokens other = some_tokens(40, 2);
+  const auto before = submit(*batcher, greedy(other, 5));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(batcher->step());
+  const auto stream = submit(*batcher, greedy(prompt, -1));
+  const auto after = submit(*batcher, greedy(other, 5));
+  run(*batcher);
+  Received all;
+  all.take(*stream);
+  ASSERT_TRUE(all.end);
+  EXPECT_EQ(all.end->reason, BatchEnd::kContextFull);
+  EXPECT_EQ(all.tokens, alone(prompt, 1));
+  for (BatchStream* each : {before.get(), after.get()}) {
+    Received others;
+    others.take(*each);
+    EXPECT_EQ(others.tokens, alone(other, 5));
+  }
 }
 
 TEST_F(EngineBatcher, FilterAndStopTokensDecideTheText) {

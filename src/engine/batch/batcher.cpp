@@ -87,12 +87,9 @@ class Batcher::State {
       return invalid("max_tokens is {}; it may be -1 or more", request.max_tokens);
     if (request.alternatives < -1)
       return invalid("alternatives is {}; it may be -1 or more", request.alternatives);
-    const std::int64_t least = std::ssize(request.tokens) + (request.max_tokens == 0 ? 0 : 1);
-    if (least > session_->context()) {
-      return invalid("a prompt of {} and {} can never fit a context of {}",
-                     counted(request.tokens.size(), "token"),
-                     request.max_tokens == 0 ? "no token more" : "a token more",
-                     session_->context());
+    if (std::ssize(request.tokens) > session_->context()) {
+      return invalid("a prompt of {} can never fit a context of {}",
+                     counted(request.tokens.size(), "token"), session_->context());
     }
     SHUNT_ASSIGN(Sampler sampler, Sampler::create(request.sampling));
     for (const std::int32_t token : request.tokens) sampler.accept(token);
