@@ -13,7 +13,8 @@
 /// \endcode
 ///
 /// Threads: submit() and the streams may be used from any thread. One thread of the batcher makes
-/// the steps. No caller waits for a step, except in BatchStream::next().
+/// the steps. No caller waits for a step, except in BatchStream::next(), Batcher::memory() and
+/// Batcher::notes().
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,7 @@ namespace shunt {
 /// Options of Batcher::create().
 struct BatcherOptions {
   /// The session that computes all requests. `sequences` of them run at once. The context is that
-  /// of all running requests together; 0: for each of up to 8 sequences the model's own, at most
-  /// 4096. Prefixes are reused in any case. A batch has room for a token of each sequence, and one
-  /// more.
+  /// of all running requests together. See Batcher::session_options().
   SessionOptions session = {.sequences = 64};
   /// The time in seconds between two tokens of a running request that prompts of others may cause.
   /// 0: twice the time of a step without prompts, at least 0.02.
@@ -141,6 +140,9 @@ struct BatcherStatistics {
 
 class Batcher {
  public:
+  /// The options of the session that a batcher creates. Prefixes are reused in any case. A batch
+  /// has room for a token of each sequence, and one more. LoadOptions::session needs the same.
+  static SessionOptions session_options(const SessionOptions& options);
   /// InvalidArgument for options out of range; else the errors of Session::create().
   static Result<std::unique_ptr<Batcher>> create(std::shared_ptr<const Model> model,
                                                  const BatcherOptions& options = {});
@@ -160,6 +162,11 @@ class Batcher {
   BatcherStatistics statistics() const;
   /// Tokens that the cache has room for.
   std::int64_t context() const;
+  /// Bytes that its session has allocated. Waits for the end of a step, so a filter must not call
+  /// it.
+  SessionMemory memory() const;
+  /// Session::notes() of its session. Waits as memory().
+  std::vector<std::string> notes() const;
 
  private:
   class State;

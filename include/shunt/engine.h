@@ -65,8 +65,11 @@ std::span<const DType> cache_types();
 /// Options of Session::create().
 struct SessionOptions {
   static constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
+  /// Sequences that have room for a whole context by default. Texts of many sequences seldom all
+  /// fill it.
+  static constexpr std::int64_t kFullContexts = 8;
   /// Tokens of prompt and continuation, those of all sequences together, at most kMaxContext; 0:
-  /// for each sequence the model's own, at most 4096.
+  /// for each of up to kFullContexts sequences the model's own, at most 4096.
   std::int64_t context = 0;
   std::int64_t sequences = 1;  ///< at most 4096
   /// F32, F16, BF16, Q8_0 or Q4_0. Where the heads of keys or values are not whole blocks of the

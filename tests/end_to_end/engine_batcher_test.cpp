@@ -414,6 +414,32 @@ TEST_F(EngineBatcher, PromptOfTheWholeContextGetsOneToken) {
   }
 }
 
+/// Texts of many sequences seldom all fill their contexts.
+TEST_F(EngineBatcher, DefaultContextIsThatOfEightSequences) {
+  for (const std::int64_t sequences : {1, 3, 8, 9, 64}) {
+    const auto batcher = open(0, sequences);
+    EXPECT_EQ(batcher->context(), std::min<std::int64_t>(sequences, 8) * 2048);
+    SessionOptions options;
+    options.sequences = sequences;
+    EXPECT_EQ((*Session::create(model_, options))->context(), batcher->context());
+  }
+}
+
+/// So that a model that was loaded for such a session has room for the batcher.
+TEST_F(EngineBatcher, MemoryAndNotesAreThoseOfItsSession) {
+  const auto batcher = open(2000, 600);
+  SessionOptions options;
+  options.context = 2000;
+  options.sequences = 600;
+  options.cache_type = DType::kF32;
+  const auto session = *Session::create(model_, Batcher::session_options(options));
+  EXPECT_GT(batcher->memory().cache, 0U);
+  EXPECT_EQ(batcher->memory().cache, session->memory().cache);
+  EXPECT_EQ(batcher->memory().activations, session->memory().activations);
+  EXPECT_FALSE(batcher->notes().empty());
+  EXPECT_EQ(batcher->notes(), session->notes());
+}
+
 TEST_F(EngineBatcher, FilterAndStopTokensDecideTheText) {
   const auto batcher = open(1000, 4);
   const Tokens prompt = some_tokens(30, 1);
@@ -574,6 +600,8 @@ TEST_F(EngineBatcher, ThreadsSubmitReadAndCancelConcurrently) {
         if (i == 2) continue;
         EXPECT_EQ(all.end->reason, BatchEnd::kLength);
         EXPECT_EQ(all.tokens, expected);
+        EXPECT_GT(batcher->memory().cache, 0U);
+        EXPECT_FALSE(batcher->notes().empty());
       }
     });
   }

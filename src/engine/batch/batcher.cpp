@@ -16,8 +16,8 @@
 #include "engine/batch/prefix_keys.h"
 #include "engine/batch/request_queue.h"
 #include "engine/batch/step_budget.h"
-#include "engine/load/session_steps.h"
 #include "engine/session/step_inputs.h"
+#include "model/definition.h"
 #include "shunt/message.h"
 
 namespace shunt {
@@ -120,9 +120,20 @@ class Batcher::State {
     return statistics_;
   }
   std::int64_t context() const { return session_->context(); }
+  /// read(session) between two steps.
+  template <class Read>
+  auto between_steps(const Read& read) const {
+    ++readers_;
+    const std::lock_guard lock(stepping_);
+    --readers_;
+    return read(*session_);
+  }
 
  private:
   bool step() {
+    // The next step would take the lock before a reader that waits for it.
+    while (readers_ > 0) std::this_thread::yield();
+    const std::lock_guard lock(stepping_);
     const auto done = guarded([&]() -> Result<bool> { return make_step(); });
     if (done) return *done;
     // There was no memory for the step's own lists: the requests that run can't go on.
@@ -479,6 +490,9 @@ class Batcher::State {
   std::set<std::int64_t> parked_;      // orders of those that wait for their readers
   std::int64_t next_order_ = 0;
 
+  mutable std::mutex stepping_;           // held by a step, and by who reads the session
+  mutable std::atomic<int> readers_ = 0;  // that wait for the end of a step
+
   mutable std::mutex mutex_;  // of the rest
   std::vector<BatchJob> incoming_;
   BatcherStatistics statistics_;
@@ -488,23 +502,23 @@ class Batcher::State {
 Batcher::Batcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Batcher::~Batcher() = default;
 
+SessionOptions Batcher::session_options(const SessionOptions& options) {
+  SessionOptions chosen = options;
+  chosen.reuse_prefixes = true;
+  // A token for each sequence, and one of a prompt.
+  const std::int64_t sequences = std::min(chosen.sequences, SessionOptions::kMaxContext);
+  chosen.batch = std::max(chosen.batch, sequences + 1);
+  return chosen;
+}
+
 Result<std::unique_ptr<Batcher>> Batcher::create(std::shared_ptr<const Model> model,
                                                  const BatcherOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Batcher>> {
-    constexpr std::int64_t kFullContexts = 8;
     if (!(options.token_interval >= 0))
       return invalid("token_interval is {}; it may be 0 or more", options.token_interval);
     if (options.unread_events < 1) return invalid("unread_events is 0; it must be at least 1");
     BatcherOptions chosen = options;
-    chosen.session.reuse_prefixes = true;
-    // A token for each sequence, and one of a prompt.
-    chosen.session.batch = std::max(chosen.session.batch, chosen.session.sequences + 1);
-    if (chosen.session.context == 0) {
-      SessionOptions few = chosen.session;
-      few.sequences = std::min(few.sequences, kFullContexts);
-      SHUNT_ASSIGN(const SessionOptions complete_few, complete(few, model->info()));
-      chosen.session.context = complete_few.context;
-    }
+    chosen.session = Batcher::session_options(options.session);
     SHUNT_ASSIGN(auto session, Session::create(model, chosen.session));
     return std::unique_ptr<Batcher>(
         new Batcher(std::make_unique<State>(std::move(model), chosen, std::move(session))));
@@ -525,6 +539,14 @@ BatcherStatistics Batcher::statistics() const {
 
 std::int64_t Batcher::context() const {
   return state_->context();
+}
+
+SessionMemory Batcher::memory() const {
+  return state_->between_steps([](const Session& session) { return session.memory(); });
+}
+
+std::vector<std::string> Batcher::notes() const {
+  return state_->between_steps([](const Session& session) { return session.notes(); });
 }
 
 }  // namespace shunt

@@ -25,7 +25,8 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
   }
   SessionOptions chosen = options;
   if (chosen.context == 0) {
-    chosen.context = std::min(model.context, kDefaultContext) * chosen.sequences;
+    const std::int64_t full = std::min(chosen.sequences, SessionOptions::kFullContexts);
+    chosen.context = std::min(model.context, kDefaultContext) * full;
   }
   if (chosen.context < 1 || chosen.context > SessionOptions::kMaxContext) {
     return invalid("a context of {} tokens; it may be from 1 to {}", options.context,
