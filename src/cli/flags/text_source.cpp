@@ -1,16 +1,12 @@
 #include "cli/flags/text_source.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <utility>
 
+#include "cli/flags/text_files.h"
 #include "cli/terminal/output.h"
-#include "shunt/files.h"
 #include "shunt/message.h"
 #include "shunt/text.h"
 
@@ -19,41 +15,10 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // the limit of a tokenizer
 
-Result<std::string> read_all(int file, const std::string& name) {
-  std::string text;
-  std::array<char, 1 << 16> chunk;
-  while (true) {
-    const ssize_t count = ::read(file, chunk.data(), chunk.size());
-    if (count == 0) return text;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      return fail(ErrorCode::kIo, "cannot read {}: {}", name, system_message(errno));
-    }
-    text.append(chunk.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMostBytes) {
-      return invalid("{}: the text has more than {} bytes, the limit", name, kMostBytes);
-    }
-  }
-}
-
-/// Prints a line if standard input has no data for a second. `optional`: the text may be empty.
-void explain_wait(bool optional) {
-  constexpr int kMilliseconds = 1000;
-  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  if (::poll(&input, 1, kMilliseconds) == 0) {
-    print_message(
-        optional ? "waiting for the prompt on standard input; use < /dev/null for an empty prompt"
-                 : "waiting for the text on standard input");
-  }
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) {
-    const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return fail(code, "cannot open {}: {}", path, system_message(errno));
-  }
-  return read_all(file.get(), path);
+/// `optional`: the text may be empty.
+std::string waiting_line(bool optional) {
+  return optional ? "waiting for the prompt on standard input; use < /dev/null for an empty prompt"
+                  : "waiting for the text on standard input";
 }
 
 }  // namespace
@@ -71,7 +36,7 @@ void TextSource::declare(Arguments& arguments) {
   arguments.stream_input("-f,--file",
                          fmt::format("Read the {} from this file; -: standard input", text), file_);
   arguments.files().add_stream_input("standard input", [this] {
-    return given() ? std::vector<std::string>() : std::vector<std::string>{"-"};
+    return given() || has_rival() ? std::vector<std::string>() : std::vector<std::string>{"-"};
   });
 }
 
@@ -80,13 +45,20 @@ std::string TextSource::name() const {
   return file_ && *file_ != "-" ? *file_ : "standard input";
 }
 
+void TextSource::add_rival(const std::string& flag, const std::optional<std::string>& value) {
+  rival_ = &value;
+  rival_flag_ = flag;
+}
+
 Status TextSource::check() const {
-  const int count =
-      int{flag_text_.has_value()} + int{operand_text_.has_value()} + int{file_.has_value()};
+  const int count = int{flag_text_.has_value()} + int{operand_text_.has_value()} +
+                    int{file_.has_value()} + int{has_rival()};
+  static constexpr std::string_view kTimes[] = {"two", "three", "four"};
   if (count <= 1) return ok();
   const std::string flag = flag_.empty() ? "" : flag_.substr(flag_.find(',') + 1) + ", ";
-  return invalid("the text is given {} times: {}{} and --file exclude each other",
-                 count == 2 ? "two" : "three", flag, operand_);
+  return invalid("the text is given {} times: {}{}{} exclude each other", kTimes[count - 2], flag,
+                 operand_,
+                 rival_flag_.empty() ? " and --file" : fmt::format(", --file and {}", rival_flag_));
 }
 
 Status TextSource::check_length(std::size_t tokens, std::int64_t chunk) const {
@@ -110,12 +82,11 @@ Result<std::optional<std::string>> TextSource::read_bytes() const {
   if (operand_text_) return operand_text_;
   Result<std::string> text = std::string();
   if (file_ && *file_ != "-") {
-    text = read_file(*file_);
+    text = read_whole_file(*file_, kMostBytes);
   } else if (!file_ && ::isatty(STDIN_FILENO) == 1) {
     return std::optional<std::string>();
   } else {
-    explain_wait(operand_ == "PROMPT");
-    text = read_all(STDIN_FILENO, "standard input");
+    text = read_standard_input(kMostBytes, waiting_line(operand_ == "PROMPT"));
   }
   if (!text) return std::move(text.error());
   return std::optional(std::move(*text));

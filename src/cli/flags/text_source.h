@@ -16,7 +16,10 @@ class TextSource {
   /// `operand` is its name in the help, "PROMPT"; `flag` another way to give it, or empty.
   TextSource(std::string operand, std::string flag);
   void declare(Arguments& arguments);
-  /// Invalid if it is given twice.
+  /// Another flag that excludes this source. If it has a value, standard input is not read for this
+  /// one. `value` must outlive this.
+  void add_rival(const std::string& flag, const std::optional<std::string>& value);
+  /// Invalid if it is given twice, or together with the rival.
   Status check() const;
   bool given() const { return flag_text_ || operand_text_ || file_; }
 
@@ -32,6 +35,7 @@ class TextSource {
   std::string name() const;
 
  private:
+  bool has_rival() const { return rival_ != nullptr && rival_->has_value(); }
   Result<std::optional<std::string>> read_bytes() const;
 
   std::string operand_;
@@ -39,6 +43,8 @@ class TextSource {
   std::optional<std::string> flag_text_;
   std::optional<std::string> operand_text_;
   std::optional<std::string> file_;
+  const std::optional<std::string>* rival_ = nullptr;
+  std::string rival_flag_;
 };
 
 }  // namespace shunt::cli
