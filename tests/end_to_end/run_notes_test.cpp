@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "support/big_endian.h"
 #include "support/models.h"
@@ -54,6 +56,26 @@ TEST_F(RunNotes, FailedAllocationIsReportedInSummaryAndJson) {
   EXPECT_THAT(notes["model"][1].get<std::string>(), testing::StartsWith("cpu0: "));
   EXPECT_THAT(notes["model"][2].get<std::string>(), testing::StartsWith(std::string(kRefused)));
   EXPECT_EQ(notes["session"].size(), 2U) << as_json.out;
+}
+
+/// Loading leaves room for the batcher's session, which has more sequences than whole contexts.
+TEST_F(RunNotes, FileOfPromptsHasTheMemoryThatLoadingReserved) {
+  const std::string prompts = model_.folder().file("prompts.txt");
+  std::ofstream(prompts) << "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n";
+  RunOptions options;
+  options.environment["SHUNT_BACKEND_PATH"] = SHUNT_TEST_PLUGINS;
+  const RunResult result = run_command({"run", "-m", model_.path(), "--prompts", prompts, "-n", "2",
+                                        "-b", "8", "--fallback", "allow", "--json"},
+                                       options);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::regex memory("cpu0: layers .*, ([0-9.]+ [KM]iB)( and .*)?\n");
+  std::vector<std::string> bytes;
+  for (std::sregex_iterator each(result.err.begin(), result.err.end(), memory), end; each != end;
+       ++each) {
+    bytes.push_back((*each)[1]);
+  }
+  ASSERT_EQ(bytes.size(), 2U) << result.err;
+  EXPECT_EQ(bytes[0], bytes[1]) << result.err;
 }
 
 TEST_F(RunNotes, CpuOnlyHasNoPlacementNotes) {

@@ -83,16 +83,28 @@ INSTANTIATE_TEST_SUITE_P(
         Usage{run_with({"--set", "*.fuze=on"}), "no backend has an option \"fuze\""},
         Usage{run_with({"--devices", ""}), "list"}, Usage{run_with({"--json=yes"}), "json"}));
 
-INSTANTIATE_TEST_SUITE_P(Sources, WrongUsage,
-                         testing::Values(Usage{run_with({"another"}), "two times"},
-                                         Usage{run_with({"--file", "f"}), "two times"},
-                                         Usage{run_with({"one", "--file", "f"}), "three times"},
-                                         Usage{{"run", "--model", "m", "one", "two"}, "two"},
-
-                                         Usage{{"tokenize", "-m", "m", "--decode", "1 x"}, "x"},
-                                         Usage{{"tokenize", "-m", "m", "--decode", "-1"}, "-1"},
-                                         Usage{{"tokenize", "-m", "m", "--decode", "1", "text"},
-                                               "--decode"}));
+INSTANTIATE_TEST_SUITE_P(
+    Sources, WrongUsage,
+    testing::Values(Usage{run_with({"another"}), "two times"},
+                    Usage{run_with({"--file", "f"}), "two times"},
+                    Usage{run_with({"one", "--file", "f"}), "three times"},
+                    Usage{{"run", "--model", "m", "one", "two"}, "two"},
+                    Usage{run_with({"--prompts", "f"}),
+                          "two times: --prompt, PROMPT, --file and --prompts "
+                          "exclude each other"},
+                    Usage{{"run", "one", "--prompts", "f"}, "two times"},
+                    Usage{{"run", "-f", "g", "--prompts", "f"}, "two times"},
+                    Usage{run_with({"one", "-f", "g", "--prompts", "f"}), "four times"},
+                    Usage{{"run", "--prompts", ""}, "the name of the file"},
+                    Usage{{"run", "--prompts", "f", "--parallel", "0"},
+                          "0 is out of range; expected 1 to 4096"},
+                    Usage{{"run", "--prompts", "f", "--parallel", "4097"},
+                          "4097 is out of range; expected 1 to 4096"},
+                    Usage{run_with({"--parallel", "2"}), "needs --prompts"},
+                    Usage{{"run", "--prompts", "f", "--temp", "-1"}, "-1"},
+                    Usage{{"tokenize", "-m", "m", "--decode", "1 x"}, "x"},
+                    Usage{{"tokenize", "-m", "m", "--decode", "-1"}, "-1"},
+                    Usage{{"tokenize", "-m", "m", "--decode", "1", "text"}, "--decode"}));
 
 INSTANTIATE_TEST_SUITE_P(
     PlacementAndWhatElseDecides, WrongUsage,

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/run_prompts.h"
 #include "cli/flags/model_flags.h"
+#include "cli/flags/prompts_file.h"
 #include "cli/flags/text_source.h"
 #include "cli/flags/trace_file.h"
 #include "cli/report/run_report.h"
@@ -21,6 +23,8 @@ namespace {
 /// with it.
 constexpr const char* kBeginning = "Once upon a time";
 
+constexpr std::int64_t kMostAtOnce = 4096;  // of Session
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -34,7 +38,8 @@ class RunCommand final : public Command {
         "  shunt run \"Question: What does a horse say?\"\n"
         "  shunt run --model model.gguf --prompt \"Once upon a time\" -n 64 --temp 0\n"
         "  shunt run -m model.gguf -f story.txt --seed 7 --json > story.json\n"
-        "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4"};
+        "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4\n"
+        "  shunt run -m model.gguf --prompts prompts.txt -n 64 --json > results.jsonl"};
     return kInfo;
   }
 
@@ -43,6 +48,7 @@ class RunCommand final : public Command {
   Status run(Output& output) override;
 
  private:
+  Status run_one(Output& output);
   /// The objects that generation needs, in the order they are made.
   struct Ready {
     OpenModel open;
@@ -56,6 +62,8 @@ class RunCommand final : public Command {
 
   ModelFlags model_;
   TextSource prompt_{"PROMPT", "-p,--prompt"};
+  PromptsFile prompts_;
+  std::optional<std::int64_t> parallel_;
   std::int64_t max_tokens_ = -1;
   SamplingOptions sampling_;
   std::optional<std::uint64_t> seed_;
@@ -68,6 +76,11 @@ void RunCommand::declare(Arguments& arguments) {
   model_.declare(arguments);
   arguments.group("Text");
   prompt_.declare(arguments);
+  prompts_.declare(arguments);
+  prompt_.add_rival("--prompts", prompts_.path());
+  arguments.number<std::int64_t>(
+      "--parallel", "With --prompts, compute at most N prompts at once (default: all, at most 64)",
+      parallel_, 1, kMostAtOnce);
   arguments.number<std::int64_t>(
       "-n,--tokens", "Generate at most N tokens; -1: until the end of sequence or of the context",
       max_tokens_, -1);
@@ -100,12 +113,15 @@ void RunCommand::declare(Arguments& arguments) {
                    seed_);
   arguments.group("Output");
   trace_.declare(arguments);
-  arguments.flag("--json", json_, "Print one JSON object at the end instead of the text");
+  arguments.flag("--json", json_,
+                 "Print one JSON object at the end instead of the text; with --prompts one line of "
+                 "JSON for each prompt that has ended");
 }
 
 Status RunCommand::check() {
   SHUNT_TRY(model_.check());
   SHUNT_TRY(prompt_.check());
+  if (parallel_ && !prompts_.path()) return invalid("--parallel needs --prompts");
   sampling_.seed = seed_ ? *seed_ : std::random_device{}();
   SHUNT_TRY(Sampler::create(sampling_));
   return ok();
@@ -159,6 +175,20 @@ Result<GenerateResult> RunCommand::generate_text(Ready& ready, Interrupt& interr
 }
 
 Status RunCommand::run(Output& output) {
+  if (prompts_.path()) {
+    return run_prompts(
+        {.file = prompts_,
+         .model = model_,
+         .trace = trace_,
+         .request = {.max_tokens = max_tokens_, .sampling = sampling_, .ignore_end = ignore_eos_},
+         .parallel = parallel_.value_or(0),
+         .json = json_},
+        output);
+  }
+  return run_one(output);
+}
+
+Status RunCommand::run_one(Output& output) {
   Interrupt interrupt;
   RunReport report;
   SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());

@@ -13,12 +13,6 @@ double per_second(std::int64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-std::string speed(std::int64_t tokens, double seconds) {
-  return fmt::format("{:>6} {} in {:.3f} s, {:.1f} tokens/s", tokens,
-                     noun_for(static_cast<std::uint64_t>(tokens), "token"), seconds,
-                     per_second(tokens, seconds));
-}
-
 Json speed_json(std::int64_t tokens, double seconds) {
   return {
       {"tokens", tokens}, {"seconds", seconds}, {"tokens_per_second", per_second(tokens, seconds)}};
@@ -28,7 +22,14 @@ std::int64_t generated(const RunReport& report) {
   return static_cast<std::int64_t>(report.result.tokens.size());
 }
 
-/// Lines after a heading. Empty for a single line, which is that of a CPU alone.
+}  // namespace
+
+std::string speed_line(std::int64_t tokens, double seconds) {
+  return fmt::format("{:>6} {} in {:.3f} s, {:.1f} tokens/s", tokens,
+                     noun_for(static_cast<std::uint64_t>(tokens), "token"), seconds,
+                     per_second(tokens, seconds));
+}
+
 std::string note_lines(std::string_view heading, const std::vector<std::string>& notes) {
   if (notes.size() < 2) return {};
   std::string text;
@@ -38,7 +39,11 @@ std::string note_lines(std::string_view heading, const std::vector<std::string>&
   return text;
 }
 
-}  // namespace
+std::string memory_line(const ModelInfo& model, const SessionMemory& memory, std::uint64_t peak) {
+  return fmt::format("memory      {} weights, {} cache, {} activations; peak of the process {}\n",
+                     format_bytes(model.weight_bytes), format_bytes(memory.cache),
+                     format_bytes(memory.activations), format_bytes(peak));
+}
 
 std::string summary(const RunReport& report) {
   const ModelInfo& model = report.model;
@@ -47,16 +52,15 @@ std::string summary(const RunReport& report) {
       "model       {} ({}, {} weights), loaded in {:.3f} s\n"
       "prompt      {}\n"
       "generation  {}\n"
-      "memory      {} weights, {} cache, {} activations; peak of the process {}\n"
-      "{}{}"
+      "{}{}{}"
       "seed        {}\n"
       "stopped     {}\n",
       report.path, model.architecture, format_count(model.weights), report.load_seconds,
-      speed(report.prompt_tokens, report.result.prompt_seconds),
-      speed(generated(report), report.result.generate_seconds), format_bytes(model.weight_bytes),
-      format_bytes(report.memory.cache), format_bytes(report.memory.activations),
-      format_bytes(report.peak_memory), note_lines("loaded", report.model_notes),
-      note_lines("session", report.session_notes), report.seed, to_string(report.result.stop));
+      speed_line(report.prompt_tokens, report.result.prompt_seconds),
+      speed_line(generated(report), report.result.generate_seconds),
+      memory_line(model, report.memory, report.peak_memory),
+      note_lines("loaded", report.model_notes), note_lines("session", report.session_notes),
+      report.seed, to_string(report.result.stop));
 }
 
 std::string to_json(const RunReport& report) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shunt/engine.h"
@@ -27,5 +28,14 @@ struct RunReport {
 /// A few lines, each with its end.
 std::string summary(const RunReport& report);
 std::string to_json(const RunReport& report);
+
+// Parts of summaries.
+
+/// "    64 tokens in 0.016 s, 4030.5 tokens/s".
+std::string speed_line(std::int64_t tokens, double seconds);
+/// The line "memory".
+std::string memory_line(const ModelInfo& model, const SessionMemory& memory, std::uint64_t peak);
+/// Lines after a heading. Empty for a single line, which is that of a CPU alone.
+std::string note_lines(std::string_view heading, const std::vector<std::string>& notes);
 
 }  // namespace shunt::cli
