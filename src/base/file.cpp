@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
@@ -15,9 +16,9 @@
 
 namespace shunt {
 
-Result<MappedFile> MappedFile::open(const std::string& path) {
+Result<InputFile> InputFile::open(const std::string& path) {
   // Not blocking, so that a pipe without a writer is refused below where it would hang here.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     const bool missing = errno == ENOENT || errno == ENOTDIR;
     return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot open {}: {}", path,
@@ -31,13 +32,35 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     return fail(ErrorCode::kIo, "cannot read {}: it is {}, not a regular file", path,
                 S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket");
   }
-  if (status.st_size == 0) return MappedFile({});  // which mmap refuses
-  if (static_cast<std::uintmax_t>(status.st_size) > SIZE_MAX) {
-    return fail(ErrorCode::kIo, "cannot map {}: its {} bytes exceed the address space", path,
-                status.st_size);
+  return InputFile(path, std::move(file), static_cast<std::uint64_t>(status.st_size));
+}
+
+Status InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // systems give no more than 2 GiB at once
+  while (!to.empty()) {
+    const ssize_t count =
+        ::pread(file_.get(), to.data(), std::min(to.size(), kMost), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(ErrorCode::kIo, "cannot read {}: {}", path_, system_message(errno));
+    if (count == 0) {
+      return fail(ErrorCode::kIo, "cannot read {}: it ends at byte {} now, {} bytes too early",
+                  path_, offset, to.size());
+    }
+    offset += static_cast<std::uint64_t>(count);
+    to = to.subspan(static_cast<std::size_t>(count));
   }
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  return ok();
+}
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  SHUNT_ASSIGN(const InputFile file, InputFile::open(path));
+  if (file.size() == 0) return MappedFile({});  // which mmap refuses
+  if (file.size() > SIZE_MAX) {
+    return fail(ErrorCode::kIo, "cannot map {}: its {} bytes exceed the address space", path,
+                file.size());
+  }
+  const auto size = static_cast<std::size_t>(file.size());
+  void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (start == MAP_FAILED) {
     return fail(ErrorCode::kIo, "cannot map {}: {}", path, system_message(errno));
   }

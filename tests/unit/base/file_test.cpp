@@ -1,4 +1,4 @@
-// MappedFile: the mapped bytes, and the messages of refusals.
+// MappedFile and InputFile: the bytes, and the messages of refusals.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -44,6 +44,24 @@ TEST(MappedFile, HasTheBytesOfTheFile) {
   ASSERT_TRUE(second) << second.error().message();
   file = std::move(*second);
   EXPECT_THAT(file.bytes(), ElementsAre(std::byte{'d'}));
+}
+
+TEST(InputFile, ReadsPartsUntilTheEnd) {
+  const TempFolder folder;
+  const std::string path = folder.write("x", Bytes().text("abcdef").span());
+  const auto file = InputFile::open(path);
+  ASSERT_TRUE(file) << file.error().message();
+  EXPECT_EQ(file->size(), 6U);
+  std::vector<std::byte> two(2);
+  ASSERT_TRUE(file->read(3, two));
+  EXPECT_THAT(two, ElementsAre(std::byte{'d'}, std::byte{'e'}));
+  ASSERT_TRUE(file->read(6, {}));
+  std::filesystem::resize_file(path, 4);
+  const Status cut = file->read(3, two);
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code(), ErrorCode::kIo);
+  EXPECT_THAT(cut.error().message(),
+              HasSubstr(path + ": it ends at byte 4 now, 1 bytes too early"));
 }
 
 TEST(MappedFile, OutlivesTheDeletionOfTheFile) {
