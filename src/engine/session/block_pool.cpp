@@ -392,4 +392,27 @@ void BlockPool::lose_content() {
   for (Sequence& sequence : sequences_) sequence.cached = 0;
 }
 
+void BlockPool::lose_rows(std::int64_t number, std::int64_t rows) {
+  Block& block = at(number);
+  if (block.filled <= rows) return;
+  block.filled = rows;
+  if (block.users == 0 && block.indexed) {  // only whole blocks are kept
+    remove_from_unused(number);
+    remove_from_index(number);
+    add_to_free(number);
+  }
+  for (Sequence& sequence : sequences_) {
+    const auto found = std::ranges::find(sequence.blocks, number);
+    if (found == sequence.blocks.end()) continue;
+    sequence.cached = std::min(sequence.cached, (found - sequence.blocks.begin()) * kBlock + rows);
+  }
+}
+
+BlockPool BlockPool::snapshot() const {
+  BlockPool copy = *this;
+  copy.free_.reserve(blocks_.size());  // a copy has no more room than elements
+  copy.pending_.reserve(blocks_.size());
+  return copy;
+}
+
 }  // namespace shunt

@@ -56,6 +56,8 @@ class BlockPool {
   }
   /// The number of first tokens whose rows are in the cache.
   std::int64_t cached(std::int64_t sequence);
+  /// BlockPoolOptions::context.
+  std::int64_t context() const { return options_.context; }
   /// Rows in use: those in shared blocks count once.
   std::int64_t taken() const { return taken_; }
   /// Blocks without a sequence whose content can be found.
@@ -94,6 +96,10 @@ class BlockPool {
   void mark_copied();
   /// The cache has lost its content.
   void lose_content();
+  /// The same for the rows of a block from `rows` on.
+  void lose_rows(std::int64_t block, std::int64_t rows);
+  /// A copy to go back to.
+  BlockPool snapshot() const;
 
  private:
   struct Block {

@@ -11,6 +11,7 @@
 
 #include "base/ceil_div.h"
 #include "engine/load/cache_rows.h"
+#include "engine/session/sequence_replacement.h"
 
 namespace shunt::test::engine_block_pool_test {
 namespace {
@@ -269,6 +270,65 @@ TEST(BlockPool, LostContentIsComputedAgain) {
   EXPECT_EQ(pool.cached(0), 128) << "the blocks that they share";
 }
 
+TEST(BlockPool, LostRowsOfABlockAreComputedAgain) {
+  BlockPool pool = pool_of(3, 2000, true);
+  compute(pool, 0, tokens_of(200));
+  pool.fork(0, 1, 150);
+  compute(pool, 2, tokens_of(100, 4));
+  const std::int64_t kept = pool.blocks(2)[0];
+  const std::int64_t freed = pool.blocks(2)[1];
+  pool.truncate(2, 0);
+  ASSERT_EQ(pool.kept(), 1);
+  pool.lose_rows(pool.blocks(0)[1], 10);
+  EXPECT_EQ(pool.cached(0), 74);
+  EXPECT_EQ(pool.cached(1), 74);
+  pool.lose_rows(freed, 0);  // it has no content
+  EXPECT_EQ(pool.kept(), 1);
+  pool.lose_rows(kept, 63);
+  EXPECT_EQ(pool.kept(), 0);
+  ASSERT_TRUE(pool.append(2, tokens_of(100, 4), true));
+  EXPECT_EQ(pool.cached(2), 0);
+}
+
+TEST(SequenceReplacement, NamesTheRowsThatBlocksLack) {
+  BlockPool pool = pool_of(2, 2000, true);
+  compute(pool, 0, tokens_of(100));
+  SequenceReplacement replacement(pool, 1);
+  ASSERT_TRUE(replacement.set_tokens(tokens_of(200), 150));
+  EXPECT_EQ(blocks_of(pool, 1)[0], blocks_of(pool, 0)[0]);
+  const auto missing = replacement.missing();
+  ASSERT_EQ(missing.size(), 2U);
+  EXPECT_EQ(missing[0].block, pool.blocks(1)[1]);
+  EXPECT_EQ(missing[0].first, 0);
+  EXPECT_EQ(missing[0].count, 64);
+  EXPECT_EQ(missing[0].token, 64);
+  EXPECT_EQ(missing[1].block, pool.blocks(1)[2]);
+  EXPECT_EQ(missing[1].count, 22);
+  EXPECT_EQ(missing[1].token, 128);
+  replacement.commit();
+  EXPECT_EQ(pool.cached(1), 150);
+  EXPECT_EQ(pool.length(1), 200);
+}
+
+TEST(SequenceReplacement, UndoLosesOnlyRowsThatWereToBeWritten) {
+  BlockPool pool = pool_of(2, 300);
+  compute(pool, 0, tokens_of(100));
+  compute(pool, 1, tokens_of(130, 1));
+  {
+    SequenceReplacement replacement(pool, 1);
+    ASSERT_FALSE(replacement.set_tokens(tokens_of(201, 2), 201)) << "the context has 200 left";
+  }
+  EXPECT_EQ(pool.cached(1), 130);
+  EXPECT_TRUE(std::ranges::equal(pool.tokens(1), tokens_of(130, 1)));
+  {
+    SequenceReplacement replacement(pool, 1);
+    ASSERT_TRUE(replacement.set_tokens(tokens_of(70, 2), 3));
+  }
+  EXPECT_EQ(pool.cached(1), 0) << "its first block was to be written";
+  EXPECT_EQ(pool.cached(0), 100);
+  EXPECT_TRUE(std::ranges::equal(pool.tokens(1), tokens_of(130, 1)));
+}
+
 /// 10,000 random operations. The account has the content of each row: all tokens up to its own.
 class RandomOperations : public testing::TestWithParam<bool> {};
 
@@ -284,6 +344,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
   std::int64_t shared = 0;
   std::int64_t refused = 0;
   std::int64_t kept = 0;
+  std::int64_t replaced = 0;
   const auto row_of = [&](std::int64_t sequence, std::int64_t position) -> Tokens& {
     const std::int64_t block = pool.blocks(sequence)[static_cast<std::size_t>(position / kBlock)];
     return rows[static_cast<std::size_t>(block * kBlock + position % kBlock)];
@@ -299,7 +360,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
     const std::int64_t one = below(kSequences);
     Tokens& tokens = expected[static_cast<std::size_t>(one)];
     const auto length = static_cast<std::int64_t>(tokens.size());
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
       case 1:
       case 2: {  // tokens of a few kinds, so that prefixes are found
@@ -347,6 +408,27 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
           row_of(one, i) = {-1};
         }
         break;
+      case 7: {  // tokens whose first rows are known; some attempts fail while rows are written
+        copy_pending();
+        const Tokens more = tokens_of(1 + below(300), 1);
+        const std::int64_t known = below(std::ssize(more) + 1);
+        const bool fails = below(3) == 0;
+        SequenceReplacement replacement(pool, one);
+        if (!replacement.set_tokens(more, known)) break;
+        for (const MissingRows& missing : replacement.missing()) {
+          for (std::int64_t i = 0; i < missing.count; ++i) {
+            Tokens& row =
+                rows[static_cast<std::size_t>(missing.block * kBlock + missing.first + i)];
+            row.assign(more.begin(), more.begin() + missing.token + i + 1);
+            if (fails) row = {-3};
+          }
+        }
+        if (fails) break;
+        replacement.commit();
+        tokens = more;
+        ++replaced;
+        break;
+      }
       default:
         if (below(50) == 0) {
           pool.lose_content();
@@ -393,6 +475,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
   }
   EXPECT_GT(shared, 1000);
   EXPECT_GT(refused, 50);
+  EXPECT_GT(replaced, 200);
   EXPECT_EQ(kept > 1000, GetParam());
 }
 
