@@ -280,13 +280,29 @@ class Session {
   /// as the name of a user. Empty at first. Forgets the sequence's tokens. Invalid if it is not
   /// there.
   Status set_scope(std::int64_t sequence, std::string scope);
+  /// Writes a sequence to a file: its tokens, and the cache rows of those that were computed. The
+  /// file replaces an existing one once all of it is on the disk. After an error the path is as it
+  /// was. NotFound or Io; Invalid if the sequence is not there; the error of a device.
+  Status save(std::int64_t sequence, const std::string& path);
+  /// Replaces a sequence by one that a session of the same model has saved, in this process or in
+  /// another. It goes on as the saved one; its scope stays. After an error it has the tokens it had
+  /// before. NotFound or Io. BadFile if the file is damaged. Unsupported for a newer version of the
+  /// format. Invalid for another model, another type of cache, other SplitOptions, or if the
+  /// context has no room for it.
+  ///
+  /// A model is recognised by its architecture's numbers, its tokenizer, its tensors, and a sample
+  /// of their data. With reuse_prefixes, whole blocks that the cache has already are used instead
+  /// of those in the file.
+  Status restore(std::int64_t sequence, const std::string& path);
 
   /// The model it was created with.
   const Model& model() const;
   /// SessionOptions::sequences.
   std::int64_t sequences() const;
   std::int64_t length(std::int64_t sequence = 0) const;  ///< tokens so far; 0 if it is not there
-  std::int64_t context() const;                          ///< tokens there is room for
+  /// The tokens so far; none if the sequence is not there. Valid until the session is changed.
+  std::span<const std::int32_t> tokens(std::int64_t sequence = 0) const;
+  std::int64_t context() const;  ///< tokens there is room for
   /// Tokens in the context: those of all sequences, and those that several share once.
   std::int64_t taken() const;
   /// Tokens that its steps have computed so far: less than were appended where sequences share
@@ -361,6 +377,9 @@ struct GenerateOptions {
   std::int64_t max_tokens = -1;  ///< -1: until the end of the sequence or of the context
   SamplingOptions sampling = {};
   bool ignore_end = false;  ///< go on after an end-of-sequence token
+  /// First tokens of the prompt that the session ends with already: fewer than the prompt has. They
+  /// are not appended, but count as recent.
+  std::int64_t cached = 0;
   const std::atomic<bool>* cancel =
       nullptr;  ///< set to true by any thread to stop after the current token
 };
@@ -373,8 +392,8 @@ struct GenerateResult {
   double generate_seconds = 0;
 };
 
-/// Feeds the prompt (at least one token), then picks tokens. `on_text` gets the text as it comes,
-/// whole characters only.
+/// Feeds the prompt (at least one token), then picks tokens. Invalid for invalid options. `on_text`
+/// gets the text as it comes, whole characters only.
 Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
                                 const GenerateOptions& options,
                                 const std::function<void(std::string_view)>& on_text);

@@ -4,6 +4,7 @@
 
 #include "base/enum_table.h"
 #include "base/guarded.h"
+#include "base/to_size.h"
 #include "shunt/engine.h"
 #include "shunt/message.h"
 
@@ -41,7 +42,7 @@ class Generation {
 
   Result<GenerateResult> run(std::span<const std::int32_t> prompt) && {
     auto start = std::chrono::steady_clock::now();
-    const auto logits = session_.append(prompt, options_.cancel);
+    const auto logits = session_.append(prompt.subspan(to_size(options_.cached)), options_.cancel);
     result_.prompt_seconds = seconds_since(start);
     if (is_cancelled(logits)) {
       result_.stop = StopReason::kCancelled;
@@ -127,6 +128,9 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
                                 const std::function<void(std::string_view)>& on_text) {
   return guarded([&]() -> Result<GenerateResult> {
     SHUNT_ASSIGN(Sampler sampler, Sampler::create(options.sampling));
+    if (options.cached != 0 && (options.cached < 0 || options.cached >= std::ssize(prompt))) {
+      return invalid("{} cached tokens of a prompt of {}", options.cached, prompt.size());
+    }
     return Generation(session, std::move(sampler), options, on_text).run(prompt);
   });
 }

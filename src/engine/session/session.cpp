@@ -15,6 +15,8 @@
 #include "engine/load/session_steps.h"
 #include "engine/model_state.h"
 #include "engine/session/block_pool.h"
+#include "engine/session/model_fingerprint.h"
+#include "engine/session/sequence_file.h"
 #include "engine/session/session_plans.h"
 #include "engine/session/state_slots.h"
 #include "engine/session/step_inputs.h"
@@ -222,12 +224,29 @@ struct Session::State {
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
-  /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
-  Status compute(Request& request) {
+  StateSlots* states_or_null() { return states ? &*states : nullptr; }
+
+  /// Copies rows to blocks that tokens were appended to.
+  Status make_pending_copies() {
     while (!pool.pending().empty()) {
       SHUNT_TRY(plans->copy_rows(pool.pending().front()));
       pool.mark_copied();
     }
+    return ok();
+  }
+
+  /// Does some work with the rows of caches: with the plans made, and all copies.
+  Status on_rows(const std::function<Status()>& work) {
+    return on_any_devices([&]() -> Status {
+      SHUNT_TRY(make_pending_copies());
+      if (states) states->abandon();
+      return work();
+    });
+  }
+
+  /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
+  Status compute(Request& request) {
+    SHUNT_TRY(make_pending_copies());
     writing.clear();
     if (states) states->abandon();
     for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = 0;
@@ -548,6 +567,38 @@ Status Session::set_scope(std::int64_t sequence, std::string scope) {
   state_->truncate(sequence, 0);
   state_->pool.set_scope(sequence, std::move(scope));  // neither needs memory
   return ok();
+}
+
+Status Session::save(std::int64_t sequence, const std::string& path) {
+  return guarded(
+      [&]() -> Status {
+        SHUNT_TRY(state_->check_sequence(sequence));
+        SHUNT_ASSIGN(const std::uint64_t model, model_fingerprint(state_->loaded->file));
+        return state_->on_rows([&] {
+          return save_sequence(*state_->plans, state_->pool, state_->states_or_null(), sequence,
+                               model, path);
+        });
+      },
+      path);
+}
+
+Status Session::restore(std::int64_t sequence, const std::string& path) {
+  return guarded(
+      [&]() -> Status {
+        SHUNT_TRY(state_->check_sequence(sequence));
+        SHUNT_ASSIGN(const SequenceFile file, SequenceFile::open(path));
+        SHUNT_ASSIGN(const std::uint64_t model, model_fingerprint(state_->loaded->file));
+        SHUNT_TRY(file.check_model(model, state_->vocabulary()));
+        return state_->on_rows([&] {
+          return file.restore(*state_->plans, state_->pool, state_->states_or_null(), sequence);
+        });
+      },
+      path);
+}
+
+std::span<const std::int32_t> Session::tokens(std::int64_t sequence) const {
+  if (!state_->check_sequence(sequence)) return {};
+  return state_->pool.tokens(sequence);
 }
 
 const Model& Session::model() const {

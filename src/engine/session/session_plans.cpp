@@ -57,10 +57,13 @@ void SessionPlans::log_line(const Verdict& verdict) {
 Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) {
   caches_.assign(step.caches.size(), {});
   cache_bytes_.clear();
-  is_state_.clear();
+  cache_tensors_.clear();
   for (NodeId cache : step.caches) {
-    cache_bytes_.push_back(bytes_of(step.graph.node(cache).result));
-    is_state_.push_back(std::ranges::count(step.states, cache) > 0);
+    const Node& node = step.graph.node(cache);
+    cache_bytes_.push_back(bytes_of(node.result));
+    const std::size_t row = cache_bytes_.back() / to_size(node.result.size(1));
+    const bool is_state = std::ranges::count(step.states, cache) > 0;
+    cache_tensors_.push_back({node.name, node.result.dtype, row, is_state});
   }
   for (const DeviceIndex device : model_.devices.indices()) {
     BufferType& type = model_.devices[device]->memory();
@@ -89,10 +92,9 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
       cache_devices_.push_back(device);
     }
     for (const std::size_t i : who) {
-      if (!is_state_[i]) continue;
-      const std::int64_t slots = step.graph.node(step.caches[i]).result.size(1);
-      Status filled = caches_[i].buffer->fill(caches_[i].offset, cache_bytes_[i] / to_size(slots),
-                                              std::byte{0});
+      if (!cache_tensors_[i].is_state) continue;
+      Status filled =
+          caches_[i].buffer->fill(caches_[i].offset, cache_tensors_[i].row_bytes, std::byte{0});
       if (!filled) return name_device(std::move(filled.error()), "the slot of zeros");
     }
   }
@@ -256,17 +258,33 @@ Result<std::vector<std::vector<std::byte>>> SessionPlans::read_caches() const {
   return contents;
 }
 
+Address SessionPlans::row_at(std::size_t cache, std::int64_t row) const {
+  const Address& start = caches_[cache];
+  return {start.buffer, start.offset + to_size(row) * cache_tensors_[cache].row_bytes};
+}
+
 Status SessionPlans::copy_rows(const BlockCopy& rows) {
-  const std::int64_t all = step_shape(options_, 1, 1).context;
   for (std::size_t i = 0; i < caches_.size(); ++i) {
-    if (is_state_[i]) continue;
-    const std::size_t row = cache_bytes_[i] / to_size(all);
-    const auto at = [&](std::int64_t block) {
-      return Address{caches_[i].buffer, caches_[i].offset + to_size(block * kCacheBlock) * row};
-    };
-    Status copied = copy(at(rows.to), at(rows.from), to_size(rows.rows) * row);
+    if (cache_tensors_[i].is_state) continue;
+    Status copied = copy(row_at(i, rows.to * kCacheBlock), row_at(i, rows.from * kCacheBlock),
+                         to_size(rows.rows) * cache_tensors_[i].row_bytes);
     if (!copied) return of_cache(std::move(copied.error()), i);
   }
+  return ok();
+}
+
+Status SessionPlans::read_rows(std::size_t cache, std::int64_t row, std::span<std::byte> to) const {
+  const Address at = row_at(cache, row);
+  Status read = at.buffer->read(at.offset, to);
+  if (!read) return of_cache(std::move(read.error()), cache);
+  return ok();
+}
+
+Status SessionPlans::write_rows(std::size_t cache, std::int64_t row,
+                                std::span<const std::byte> from) {
+  const Address at = row_at(cache, row);
+  Status written = at.buffer->write(at.offset, from);
+  if (!written) return of_cache(std::move(written.error()), cache);
   return ok();
 }
 

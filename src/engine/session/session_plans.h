@@ -29,6 +29,14 @@ struct StepPlan {
   int steps_in_flight = 1;
 };
 
+/// The tensor of a cache: a row for each token of the context, or a state for each slot.
+struct CacheTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::size_t row_bytes = 0;  ///< of a row or a state
+  bool is_state = false;
+};
+
 class SessionPlans {
  public:
   /// With the plans that every session needs, so that a lack of room is reported before the first
@@ -52,6 +60,12 @@ class SessionPlans {
   bool caches_are_on(std::span<Device* const> devices) const;
   /// Copies the first rows of a block of all caches to another block.
   Status copy_rows(const BlockCopy& rows);
+  /// The caches, in the order of StepGraph::caches.
+  std::span<const CacheTensor> cache_tensors() const { return cache_tensors_; }
+  /// Copies whole rows of a cache, from `row` on, to the host or from it, in the byte order of
+  /// memory.
+  Status read_rows(std::size_t cache, std::int64_t row, std::span<std::byte> to) const;
+  Status write_rows(std::size_t cache, std::int64_t row, std::span<const std::byte> from);
   /// All that is in the caches, one after the other; to be written into caches of another
   /// SessionPlans of the same options.
   Result<std::vector<std::vector<std::byte>>> read_caches() const;
@@ -93,6 +107,8 @@ class SessionPlans {
   }
 
   Error of_cache(Error error, std::size_t cache) const;
+  /// The start of a row in a cache.
+  Address row_at(std::size_t cache, std::int64_t row) const;
 
   const ModelState& model_;
   SessionOptions options_;
@@ -101,10 +117,10 @@ class SessionPlans {
   Homes homes_;
   std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Buffer>> cache_buffers_;
-  std::vector<DeviceIndex> cache_devices_;                 // by buffer
-  std::vector<Address> caches_;                            // in the order of StepGraph::caches
-  std::vector<std::size_t> cache_bytes_;                   // of each of them
-  std::vector<bool> is_state_;                             // which of them are states
+  std::vector<DeviceIndex> cache_devices_;  // by buffer
+  std::vector<Address> caches_;             // in the order of StepGraph::caches
+  std::vector<std::size_t> cache_bytes_;    // of each of them
+  std::vector<CacheTensor> cache_tensors_;
   std::set<std::pair<Device*, std::size_t>> sent_caches_;  // by index, for a device to pin
   PinnedRanges pinned_caches_;  // of them; unpinned before they are freed
   std::map<const gguf::TensorInfo*, WeightBlocks> moved_;            // weights brought to the CPU

@@ -55,6 +55,11 @@ class StateSlots {
   /// All content is lost, but for the slot of zeros.
   void clear();
 
+  /// The slot with a sequence's states.
+  std::int64_t slot(std::int64_t sequence) const { return sequences_[sequence].slot; }
+  /// The sequence continues from no token. Steps of it must have ended.
+  void reset(std::int64_t sequence) { use(sequences_[sequence], 0, kZero); }
+
   /// For tests: the number of checkpoints that can be used.
   std::int64_t checkpoints() const;
 
