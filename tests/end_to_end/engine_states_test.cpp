@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 
 #include "base/to_size.h"
@@ -283,6 +284,51 @@ TEST_F(EngineStates, AreComputedAgainWithoutALostDevice) {
   append(**session, 1, more, joined(start_of(prompt, 660), more));
   append(**session, 0, more, joined(prompt, more));
   EXPECT_EQ(model->state()->devices.size(), 1U);
+}
+
+/// A saved sequence continues from its states, here in another session.
+TEST_F(EngineStates, AreSavedWithASequence) {
+  const Tokens prompt = some_tokens(700, 1), more = some_tokens(30, 2);
+  const std::string path = folder_.file("saved");
+  Logits expected;
+  {
+    const auto session = open(session_options(2, true));
+    append(*session, 1, prompt, prompt);
+    ASSERT_TRUE(session->save(1, path));
+    const SequenceTokens piece = {1, more};
+    const auto logits = session->append_each({&piece, 1});
+    ASSERT_TRUE(logits);
+    expected.assign(logits->begin(), logits->end());
+  }
+  const auto session = open(session_options(3, true));
+  append(*session, 2, more, more);
+  const std::int64_t before = session->computed();
+  const Status restored = session->restore(2, path);
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(session->length(2), 700);
+  const SequenceTokens piece = {2, more};
+  const auto logits = session->append_each({&piece, 1});
+  ASSERT_TRUE(logits) << logits.error().message();
+  EXPECT_EQ(Logits(logits->begin(), logits->end()), expected);
+  EXPECT_EQ(session->computed() - before, 30);
+  // Its blocks are found by others, and so are checkpoints of steps since.
+  append(*session, 0, prompt, prompt);
+  // Nothing was computed of a sequence that is saved empty.
+  ASSERT_TRUE(session->save(1, path));
+  ASSERT_TRUE(session->restore(2, path));
+  append(*session, 2, more, more);
+}
+
+/// Another model's file, or a cut one, leaves the sequence and its states.
+TEST_F(EngineStates, SurviveAFileThatIsRefused) {
+  const Tokens prompt = some_tokens(100, 1), more = some_tokens(30, 2);
+  const auto session = open(session_options(1, true));
+  append(*session, 0, prompt, prompt);
+  const std::string path = folder_.file("saved");
+  ASSERT_TRUE(session->save(0, path));
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_FALSE(session->restore(0, path));
+  EXPECT_EQ(append(*session, 0, more, joined(prompt, more)), 30);
 }
 
 TEST_F(EngineStates, MemoryIsThatOfSlots) {

@@ -414,6 +414,9 @@ TEST_F(RunPrompts, TraceHasTheStepsOfAllPrompts) {
   std::ifstream file(trace);
   EXPECT_GT(json::parse(file).at("traceEvents").size(), 10U);
   EXPECT_EQ(run({"--prompts", path, "--trace", path}).exit_code, 2) << "it would overwrite them";
+  const RunResult cached = run({"--prompts", path, "--prompt-cache", path + ".cache"});
+  EXPECT_EQ(cached.exit_code, 2);
+  EXPECT_THAT(cached.err, HasSubstr("--prompt-cache is for one prompt, not for --prompts"));
 }
 
 /// The second prompt does not end before the signal.

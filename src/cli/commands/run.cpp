@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/run_prompts.h"
 #include "cli/flags/model_flags.h"
+#include "cli/flags/prompt_cache.h"
 #include "cli/flags/prompts_file.h"
 #include "cli/flags/text_source.h"
 #include "cli/flags/trace_file.h"
@@ -54,6 +55,7 @@ class RunCommand final : public Command {
     OpenModel open;
     std::unique_ptr<Session> session;
     std::vector<std::int32_t> prompt;
+    std::int64_t cached = 0;  ///< first tokens of the prompt that were read from a file
   };
   Result<Ready> load() const;
   Status tokenize(const std::string& prompt, Ready& ready) const;
@@ -68,6 +70,7 @@ class RunCommand final : public Command {
   SamplingOptions sampling_;
   std::optional<std::uint64_t> seed_;
   TraceFile trace_;
+  PromptCache cache_;
   bool ignore_eos_ = false;
   bool json_ = false;
 };
@@ -88,6 +91,7 @@ void RunCommand::declare(Arguments& arguments) {
                                  "Set the context length, for prompt and generated tokens; 0: "
                                  "that of the model, at most 4096",
                                  model_.session().context, 0, SessionOptions::kMaxContext);
+  cache_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "Continue after an end-of-sequence token");
   arguments.group("Sampling");
   arguments.number("--temp", "Set the temperature; 0: greedy, always the most likely token",
@@ -122,6 +126,8 @@ Status RunCommand::check() {
   SHUNT_TRY(model_.check());
   SHUNT_TRY(prompt_.check());
   if (parallel_ && !prompts_.path()) return invalid("--parallel needs --prompts");
+  if (prompts_.path() && cache_.is_given())
+    return invalid("--prompt-cache is for one prompt, not for --prompts");
   sampling_.seed = seed_ ? *seed_ : std::random_device{}();
   SHUNT_TRY(Sampler::create(sampling_));
   return ok();
@@ -160,6 +166,7 @@ Result<GenerateResult> RunCommand::generate_text(Ready& ready, Interrupt& interr
   options.max_tokens = max_tokens_;
   options.sampling = sampling_;
   options.ignore_end = ignore_eos_;
+  options.cached = ready.cached;
   options.cancel = &interrupt.stop();
   const WaitNotice notice("the device's current operation");
   auto result = generate(*ready.session, ready.prompt, options, [&](std::string_view piece) {
@@ -203,6 +210,7 @@ Status RunCommand::run_one(Output& output) {
   SHUNT_ASSIGN(Ready ready, load());
   report.load_seconds = seconds_since(start) - ready.open.calibration_seconds;
   SHUNT_TRY(tokenize(report.prompt, ready));
+  SHUNT_ASSIGN(ready.cached, cache_.restore(*ready.session, ready.prompt));
 
   interrupt.defer();
   if (!json_ && !output.write(report.prompt)) return ok();
@@ -211,9 +219,11 @@ Status RunCommand::run_one(Output& output) {
   // After a failure, too: the trace then shows the work before it.
   const Status traced = trace_.write(output);
   if (!result) return std::move(result.error()).with_context(model_.path());
+  const Status saved = cache_.save(*ready.session, ready.prompt);
 
   report.model = ready.open.model->info();
-  report.prompt_tokens = static_cast<std::int64_t>(ready.prompt.size());
+  report.cached_tokens = ready.cached;
+  report.prompt_tokens = static_cast<std::int64_t>(ready.prompt.size()) - ready.cached;
   report.result = std::move(*result);
   report.seed = sampling_.seed;
   report.memory = ready.session->memory();
@@ -223,6 +233,7 @@ Status RunCommand::run_one(Output& output) {
   if (json_) output.write(to_json(report));
   if (!output.failed()) print_stderr(summary(report));
   SHUNT_TRY(traced);
+  SHUNT_TRY(saved);
   if (interrupt.happened()) return fail(ErrorCode::kCancelled, "interrupted");
   return ok();
 }

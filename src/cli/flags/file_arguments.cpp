@@ -74,9 +74,9 @@ Status FileArguments::check_output(const Output& output, const std::string& path
                                    std::span<const NamedPath> read,
                                    std::vector<NamedPath>& written) {
   const bool is_stream = path == kStandardStream;
-  if (output.format == OutputFormat::kGguf && (is_stream || is_open_file(path))) {
-    return invalid("{} {}: a GGUF file cannot be written to standard output; name a file",
-                   output.label, path);
+  if (output.format != OutputFormat::kText && (is_stream || is_open_file(path))) {
+    return invalid("{} {}: a {} cannot be written to standard output; name a file", output.label,
+                   path, output.format == OutputFormat::kGguf ? "GGUF file" : "saved sequence");
   }
   NamedPath next = {output.label, is_stream ? "/dev/stdout" : path};
   const auto same = [&](const NamedPath& other) {
@@ -102,9 +102,9 @@ Status FileArguments::probe() const {
       const bool is_folder = exists && S_ISDIR(there.st_mode);
       // Closing a pipe would end the input of its reader. An open file can be written.
       const bool in_place = exists && !S_ISREG(there.st_mode) && !is_folder;
-      const bool is_gguf = output.format == OutputFormat::kGguf;
-      if (path == kStandardStream || (!is_gguf && (in_place || is_open_file(path)))) continue;
-      SHUNT_TRY(OutputFile::create(path, is_gguf ? WriteTo::kFile : WriteTo::kAnything));
+      const bool is_text = output.format == OutputFormat::kText;
+      if (path == kStandardStream || (is_text && (in_place || is_open_file(path)))) continue;
+      SHUNT_TRY(OutputFile::create(path, is_text ? WriteTo::kAnything : WriteTo::kFile));
     }
   }
   return ok();

@@ -13,9 +13,9 @@
 
 namespace shunt::cli {
 
-/// The format of an output. Text may also go to standard output ("-"), a pipe or a device; a GGUF
-/// file must be a regular file.
-enum class OutputFormat : std::uint8_t { kText, kGguf };
+/// The format of an output. Text may also go to standard output ("-"), a pipe or a device; all
+/// others must be regular files.
+enum class OutputFormat : std::uint8_t { kText, kGguf, kSequence };
 
 /// The path that stands for standard input or output.
 inline constexpr std::string_view kStandardStream = "-";
@@ -32,7 +32,8 @@ class FileArguments {
   void add_output(std::string label, OutputFormat format, Paths paths);
 
   /// Invalid if an output is the same file as an input or another output, by device and inode or by
-  /// path. Also invalid if a GGUF file, or more than one output, is to go to standard output.
+  /// path. Also invalid if another format than text, or more than one output, is to go to standard
+  /// output.
   Status check() const;
   /// Whether each output can be created: NotFound or Io if not. So long work fails at its start.
   /// Leaves no trace.

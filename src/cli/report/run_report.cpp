@@ -22,6 +22,12 @@ std::int64_t generated(const RunReport& report) {
   return static_cast<std::int64_t>(report.result.tokens.size());
 }
 
+std::string cached_note(const RunReport& report) {
+  if (report.cached_tokens == 0) return {};
+  return fmt::format("; {} from the file",
+                     counted(static_cast<std::uint64_t>(report.cached_tokens), "token"));
+}
+
 }  // namespace
 
 std::string speed_line(std::int64_t tokens, double seconds) {
@@ -50,13 +56,13 @@ std::string summary(const RunReport& report) {
   return fmt::format(
       "\n"
       "model       {} ({}, {} weights), loaded in {:.3f} s\n"
-      "prompt      {}\n"
+      "prompt      {}{}\n"
       "generation  {}\n"
       "{}{}{}"
       "seed        {}\n"
       "stopped     {}\n",
       report.path, model.architecture, format_count(model.weights), report.load_seconds,
-      speed_line(report.prompt_tokens, report.result.prompt_seconds),
+      speed_line(report.prompt_tokens, report.result.prompt_seconds), cached_note(report),
       speed_line(generated(report), report.result.generate_seconds),
       memory_line(model, report.memory, report.peak_memory),
       note_lines("loaded", report.model_notes), note_lines("session", report.session_notes),
@@ -74,6 +80,7 @@ std::string to_json(const RunReport& report) {
   json["timings"] = {{"load_seconds", report.load_seconds},
                      {"prompt", speed_json(report.prompt_tokens, result.prompt_seconds)},
                      {"generation", speed_json(generated(report), result.generate_seconds)}};
+  json["timings"]["prompt"]["cached"] = report.cached_tokens;
   json["memory"] = {{"weights", model.weight_bytes},
                     {"cache", report.memory.cache},
                     {"activations", report.memory.activations},

@@ -14,8 +14,9 @@ struct RunReport {
   std::string path;
   ModelInfo model;
   std::string prompt;
-  std::string text;  ///< the continuation
-  std::int64_t prompt_tokens = 0;
+  std::string text;                ///< the continuation
+  std::int64_t prompt_tokens = 0;  ///< that were computed
+  std::int64_t cached_tokens = 0;  ///< of the prompt, that were not
   GenerateResult result;
   std::uint64_t seed = 0;
   double load_seconds = 0;

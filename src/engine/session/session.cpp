@@ -45,7 +45,8 @@ struct Session::State {
   struct Underway {
     StepPlan* plan = nullptr;
     std::uint64_t number = 0;               ///< the plan's
-    std::vector<std::int64_t> ends = {};    ///< by piece: tokens of its sequence after the step
+    std::vector<std::int64_t> starts = {};  ///< by piece: tokens of its sequence before the step
+    std::vector<std::int64_t> ends = {};    ///< and after it
     std::vector<std::int64_t> tokens = {};  ///< by piece
     std::vector<std::int64_t> outputs = {};
   };
@@ -258,7 +259,22 @@ struct Session::State {
           (void)guarded([&] { return step.plan->plan->wait(step.number); });
       }
     } underway;
-    return compute_steps(request, underway);
+    Status done = compute_steps(request, underway);
+    if (!done) lose_rewritten(request, underway);
+    return done;
+  }
+
+  /// Steps that have failed may have written a part of their rows. Those that were in the cache
+  /// before, and may be shared, are not any more.
+  void lose_rewritten(const Request& request, const std::deque<Underway>& underway) {
+    for (const Underway& step : underway) {
+      for (std::size_t i = 0; states && i < step.tokens.size(); ++i) {
+        const auto blocks = pool.blocks(request.pieces[i].sequence);
+        for (std::int64_t row = step.starts[i]; row < step.ends[i];
+             row = (row / kCacheBlock + 1) * kCacheBlock)
+          pool.lose_rows(blocks[to_size(row / kCacheBlock)], row % kCacheBlock);
+      }
+    }
   }
 
   /// The tokens of a sequence that need no step any more.
@@ -387,12 +403,14 @@ struct Session::State {
     Underway step = {.plan = &at};
     for (const StepPart& part : parts) {
       step.tokens.push_back(std::ssize(part.tokens));
+      step.starts.push_back(part.length);
       step.ends.push_back(part.length + std::ssize(part.tokens));
       step.outputs.push_back(part.outputs);
     }
     underway.push_back(std::move(step));
     const auto number = at.plan->start(request.cancel);
     if (!number) {
+      lose_rewritten(request, {underway.back()});
       underway.pop_back();
       return Error(number.error());
     }
@@ -423,7 +441,10 @@ struct Session::State {
     const Underway step = std::move(underway.front());
     underway.pop_front();
     Plan& plan = *step.plan->plan;
-    SHUNT_TRY(plan.wait(step.number));
+    if (const Status ended = plan.wait(step.number); !ended) {
+      lose_rewritten(request, {step});
+      return ended;
+    }
     SHUNT_ASSIGN(const std::span<const std::byte> bytes, plan.output(step.plan->step->logits));
     for (std::size_t i = 0; i < step.tokens.size(); ++i) {
       if (step.tokens[i] == 0) continue;
