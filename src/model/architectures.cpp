@@ -18,6 +18,7 @@ Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file,
                                                     std::span<const Architecture* const> more) {
   SHUNT_ASSIGN(const std::string wanted, file.get_string("general.architecture"));
   std::vector<const Architecture*> all;
+  all.reserve(kArchitectures.size() + more.size());
   for (const Architecture& architecture : kArchitectures) all.push_back(&architecture);
   all.insert(all.end(), more.begin(), more.end());
   std::string known;

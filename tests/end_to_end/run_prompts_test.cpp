@@ -10,6 +10,7 @@
 
 #include "support/models.h"
 #include "support/run_command.h"
+#include "support/shared.h"
 #include "support/stories.h"
 
 namespace shunt::test::run_prompts_test {
@@ -232,6 +233,7 @@ TEST_F(RunPrompts, TooLongPromptIsAnErrorAndTheOthersAreComputed) {
                                   entry(path, 3, alone("b", flags))},
                                  "\n"));
     EXPECT_THAT(result.err, AllOf(HasSubstr("shunt: " + error + "\n"), HasSubstr("1 failed"),
+                                  HasSubstr("prefill          6 tokens in "),
                                   EndsWith("shunt: " + path + ": 1 of 3 prompts failed\n")));
   }
   const RunResult result = run({"-n", "3", "--ctx", "7", "--prompts", path, "--json"});
@@ -295,6 +297,19 @@ TEST_F(RunPrompts, ExpectedTextAndAnswersOfTheDefaultModel) {
                                                  "Answer: A dwarf lives in a mine.\n")},
                                           "\n")));
   EXPECT_THAT(result.err, HasSubstr("stopped     3 end of sequence\n"));
+}
+
+/// Its tokenizer puts a space before a text. That of a continuation is its own, and stays.
+TEST_F(RunPrompts, TextsOfStories260KBeginWithTheirSpaces) {
+  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
+  const std::string model = stories_260k().path;
+  const std::string path = write("prompts.txt", "The little dog\nLily saw a cat\n");
+  const RunResult result =
+      run_command({"run", "-m", model, "-n", "3", "--temp", "0", "--prompts", path});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, joined({entry(path, 1, "The little dog was a little\n"),
+                                entry(path, 2, "Lily saw a cat named Tom\n")},
+                               "\n"));
 }
 
 /// Weights and activations of 8 bits round differently in batches of another size, unless the
