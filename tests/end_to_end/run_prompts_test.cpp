@@ -219,7 +219,8 @@ TEST_F(RunPrompts, BadJsonLineIsAnErrorBeforeAnythingRuns) {
   }
 }
 
-/// 8 tokens: one for the beginning, one for a space, and six bytes.
+/// 8 tokens: one for the beginning, one for a space, and six bytes. The other prompts have 2 and 3:
+/// a space and an "a" are one token, a space and a "b" are two.
 TEST_F(RunPrompts, TooLongPromptIsAnErrorAndTheOthersAreComputed) {
   const std::string path = write("prompts.txt", "a\n\xe4\xb8\xad\xe4\xb8\xad\nb\n");
   const std::vector<std::string> flags = {"-n", "3", "--temp", "0", "--ctx", "7"};
@@ -233,7 +234,7 @@ TEST_F(RunPrompts, TooLongPromptIsAnErrorAndTheOthersAreComputed) {
                                   entry(path, 3, alone("b", flags))},
                                  "\n"));
     EXPECT_THAT(result.err, AllOf(HasSubstr("shunt: " + error + "\n"), HasSubstr("1 failed"),
-                                  HasSubstr("prefill          6 tokens in "),
+                                  HasSubstr("prefill          5 tokens in "),
                                   EndsWith("shunt: " + path + ": 1 of 3 prompts failed\n")));
   }
   const RunResult result = run({"-n", "3", "--ctx", "7", "--prompts", path, "--json"});
