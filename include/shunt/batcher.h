@@ -1,7 +1,7 @@
 /// \file
 /// Requests of many users at once: each step of the model computes a token for every running
 /// request, and pieces of prompts. Include it for servers and for programs that generate many texts
-/// together. engine.h has sessions, whose callers decide what each step computes.
+/// together. engine.h has sessions, whose callers choose the tokens of each step.
 ///
 /// \code
 /// SHUNT_ASSIGN(const auto batcher, Batcher::create(model));

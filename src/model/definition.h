@@ -25,8 +25,8 @@ constexpr std::int64_t most_table_entries(std::int64_t rows, std::int64_t sequen
   return sequences <= 1 + kMore / blocks ? blocks * sequences : blocks + kMore;
 }
 
-/// Slots of each state for so many sequences and checkpoints: one of zeros, and one that a step can
-/// write in any case.
+/// The number of slots of each state. Besides one for each sequence and checkpoint there are two:
+/// one of zeros, and a spare one for a step to write.
 constexpr std::int64_t state_slots_for(std::int64_t sequences, std::int64_t checkpoints) {
   return 2 + sequences + checkpoints;
 }

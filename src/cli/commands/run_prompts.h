@@ -12,7 +12,7 @@
 
 namespace shunt::cli {
 
-/// What the flags of `shunt run` ask for.
+/// The flags of `shunt run` that concern a file of prompts.
 struct PromptsRun {
   const PromptsFile& file;
   ModelFlags& model;  ///< the context of its session is that of each prompt

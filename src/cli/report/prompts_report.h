@@ -29,7 +29,7 @@ std::string to_plain(const PromptResult& result, const std::string& file);
 /// One line, with its end.
 std::string to_json_line(const PromptResult& result);
 
-/// The sums of all results, and what they were computed with.
+/// The sums of all results, with the model and the session.
 struct PromptsReport {
   std::string path;
   ModelInfo model;

@@ -70,9 +70,9 @@ class StateSlots {
     std::uint64_t content = 0;
   };
   struct Slot {
-    std::int64_t users =
-        0;             ///< sequences that continue from it, and steps that make it a checkpoint
-    Place place = {};  ///< of the checkpoint in it
+    /// Sequences that continue from it, and steps that make it a checkpoint.
+    std::int64_t users = 0;
+    Place place = {};        ///< of the checkpoint in it
     std::uint64_t used = 0;  ///< when
   };
   struct Step {
