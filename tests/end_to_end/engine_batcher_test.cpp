@@ -83,6 +83,18 @@ class EngineBatcher : public ::testing::Test {
     EXPECT_TRUE(stream) << stream.error().message();
     return std::move(*stream);
   }
+  /// Requests of one token each. Their prompts are `common`, then `own` tokens of their own.
+  std::vector<std::unique_ptr<BatchStream>> submit_after(const Tokens& common, Batcher& batcher,
+                                                         std::uint32_t count, std::size_t own) {
+    std::vector<std::unique_ptr<BatchStream>> streams;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Tokens prompt = common;
+      const Tokens rest = some_tokens(own, 100 + i);
+      prompt.insert(prompt.end(), rest.begin(), rest.end());
+      streams.push_back(submit(batcher, greedy(prompt, 1)));
+    }
+    return streams;
+  }
 
   /// The tokens that a session of its own gives.
   Tokens alone(const Tokens& prompt, std::int64_t count) {
@@ -156,17 +168,11 @@ TEST_F(EngineBatcher, TextSurvivesPausesForWantOfRoom) {
 TEST_F(EngineBatcher, CommonPrefixIsComputedOnce) {
   const auto batcher = open(2600, 16);
   const Tokens common = some_tokens(1003, 1);
-  std::vector<std::unique_ptr<BatchStream>> streams;
-  for (std::uint32_t i = 0; i < 16; ++i) {
-    Tokens prompt = common;
-    const Tokens own = some_tokens(30, 100 + i);
-    prompt.insert(prompt.end(), own.begin(), own.end());
-    streams.push_back(submit(*batcher, greedy(prompt, 1)));
-  }
+  const auto streams = submit_after(common, *batcher, 16, 30);
   run(*batcher);
   EXPECT_LE(batcher->statistics().computed_tokens, 1003 + 16 * 94);
   std::int64_t cached = 0;
-  for (auto& stream : streams) {
+  for (const auto& stream : streams) {
     Received all;
     all.take(*stream);
     ASSERT_TRUE(all.end);
@@ -325,16 +331,10 @@ TEST_F(EngineBatcher, SlowReaderGivesItsSequenceToOthers) {
 TEST_F(EngineBatcher, ShortCommonPrefixIsFoundByRequestsOfTheSameStep) {
   const auto batcher = open(1000, 4);
   const Tokens common = some_tokens(100, 1);
-  std::vector<std::unique_ptr<BatchStream>> streams;
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    Tokens prompt = common;
-    const Tokens own = some_tokens(10, 100 + i);
-    prompt.insert(prompt.end(), own.begin(), own.end());
-    streams.push_back(submit(*batcher, greedy(prompt, 1)));
-  }
+  const auto streams = submit_after(common, *batcher, 4, 10);
   run(*batcher);
   std::int64_t cached = 0;
-  for (auto& stream : streams) {
+  for (const auto& stream : streams) {
     Received all;
     all.take(*stream);
     ASSERT_TRUE(all.end);
