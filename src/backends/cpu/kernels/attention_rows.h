@@ -221,12 +221,12 @@ class AttentionRows {
   void prefetch_group(const TensorArg& tensor, std::int64_t bytes, const Ahead& ahead,
                       std::int64_t n) const {
     const std::int64_t head = part_.k_head - ahead.turn;
-    std::int64_t piece = ahead.turn * simd::kKeyBlock + n;
-    for (std::int64_t i = 0; i < simd::kKeyGroup; ++i, ++piece) {
-      const std::int64_t key = ahead.first + piece / ahead.turns;
-      if (key >= ahead.end) return;
-      prefetch(keys_.row(tensor, head + piece % ahead.turns, key), bytes);
-    }
+    const std::int64_t piece = ahead.turn * simd::kKeyBlock + n;
+    const std::int64_t begin = ahead.first + piece / ahead.turns;
+    const std::int64_t end =
+        std::min(ahead.end, ahead.first + (piece + simd::kKeyGroup) / ahead.turns);
+    for (std::int64_t key = begin; key < end; ++key)
+      prefetch(keys_.row(tensor, head, key), bytes * ahead.turns);
   }
 
   /// `group` keys whose rows follow each other, from number n of a block on.
@@ -323,11 +323,12 @@ bool gather_stretch(const Call& call, const AttentionRoom& room, const KeyRows& 
   for (std::int64_t turn = 0; turn < with.turns; ++turn) part_of(turn).start(gathered(turn));
   if (seen.hidden()) return false;
   for (std::int64_t turn = 0; turn < with.turns && !ready; ++turn) part_of(turn).read_queries();
+  const bool touches = with.touches && !ready;  // others have been asked for
   ready = true;
   const std::int64_t last = first + seen.count;
   for (const auto& [source, bytes] : {std::pair(&call.sources[1], room.key_bytes),
                                       std::pair(&call.sources[2], room.value_bytes)}) {
-    for (std::int64_t n = first; with.touches && n < std::min(first + simd::kKeyBlock, last); ++n) {
+    for (std::int64_t n = first; touches && n < std::min(first + simd::kKeyBlock, last); ++n) {
       for (std::int64_t turn = 0; turn < with.turns; ++turn)
         touch(keys.row(*source, with.k_head + turn, n), bytes);
     }
