@@ -211,6 +211,7 @@ struct AttentionRoom {
   bool packs_keys;      ///< as they are
   bool packs_values;
   bool pairs;              ///< of BF16 in place of floats: in keys, values and q
+  bool rows_of_f16;        ///< k and v are, of whole groups: they can be used as they are
   std::int64_t key_bytes;  ///< row_bytes
   std::int64_t value_bytes;
 
@@ -236,6 +237,9 @@ struct AttentionRoom {
         pairs(packs_keys && packs_values && call.sources[1].dtype == DType::kBF16 &&
               call.sources[2].dtype == DType::kBF16 && d % (2 * simd::kKeyGroup) == 0 &&
               dv % simd::kKeyGroup == 0 && simd::has_pairs(level)),
+        rows_of_f16(packs_keys && packs_values && call.sources[1].dtype == DType::kF16 &&
+                    call.sources[2].dtype == DType::kF16 && d % simd::kKeyGroup == 0 &&
+                    dv % simd::kKeyGroup == 0),
         key_bytes(row_bytes(call.sources[1])),
         value_bytes(row_bytes(call.sources[2])) {}
   static std::size_t bytes(std::int64_t d, std::int64_t dv, std::int64_t rows) {

@@ -140,9 +140,9 @@ class AttentionRows {
       end = begin + 1;
       if (hidden(begin)) continue;
       while (end < part_.rows() && !hidden(end)) ++end;
-      if (!decoded) decode(first, count, ahead);
+      if (!decoded && !uses_rows()) decode(first, count, ahead);
       decoded = true;
-      add_rows(begin, end, first, count, masked, gathered);
+      add_rows(begin, end, first, count, masked, ahead, gathered);
     }
   }
 
@@ -153,7 +153,7 @@ class AttentionRows {
  private:
   /// The same for some rows, of which each sees something.
   void add_rows(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t count,
-                bool masked, float* gathered) const {
+                bool masked, const Ahead& ahead, float* gathered) const {
     // Tiles of about the same size.
     const std::int64_t tiles = ceil_div(end - begin, simd::kTileRows);
     for (std::int64_t t = 0; t < tiles; ++t) {
@@ -167,14 +167,7 @@ class AttentionRows {
                               .gathered = gathered + row * room_.stride,
                               .gathered_stride = room_.stride};
       const std::int64_t seen = masked ? read_masks(row, first, rows) : count;
-      simd::attend(room_.level,
-                   {.keys = room_.keys,
-                    .d = padded(room_.d),
-                    .values = room_.values,
-                    .value_stride = room_.value_stride,
-                    .dv = padded(room_.dv),
-                    .pairs = room_.pairs},
-                   rows, seen);
+      simd::attend(room_.level, block_of(first, ahead), rows, seen);
     }
   }
 
@@ -265,10 +258,49 @@ class AttentionRows {
     }
   }
 
+  /// Whether rows of k and v are used as they are: by one tile, which needs them once.
+  bool uses_rows() const {
+    return room_.rows_of_f16 && part_.rows() <= simd::kTileRows &&
+           keys_.contiguous() == simd::kKeyBlock;
+  }
+
+  /// Rows of less than a line share theirs with other heads and keys: the hardware is fast enough.
+  bool asks_for(const Ahead& ahead) const {
+    return ahead.first < ahead.end && std::max(room_.key_bytes, room_.value_bytes) >= kCacheLine;
+  }
+
+  /// The rows of a tensor that a turn asks for.
+  simd::RowsAhead rows_ahead(const TensorArg& tensor, std::int64_t bytes,
+                             const Ahead& ahead) const {
+    const std::int64_t begin = ahead.first + simd::kKeyBlock * ahead.turn / ahead.turns;
+    const std::int64_t end =
+        std::min(ahead.end, ahead.first + simd::kKeyBlock * (ahead.turn + 1) / ahead.turns);
+    if (!asks_for(ahead) || begin >= end) return {};
+    return {keys_.row(tensor, part_.k_head - ahead.turn, begin), tensor.strides[2],
+            bytes * ahead.turns, end - begin};
+  }
+
+  simd::KeyBlock block_of(std::int64_t first, const Ahead& ahead) const {
+    simd::KeyBlock block = {.keys = room_.keys,
+                            .d = padded(room_.d),
+                            .values = room_.values,
+                            .value_stride = room_.value_stride,
+                            .dv = padded(room_.dv),
+                            .pairs = room_.pairs};
+    if (!uses_rows()) return block;
+    const TensorArg& k = call_.sources[1];
+    const TensorArg& v = call_.sources[2];
+    block.key_rows = keys_.row(k, part_.k_head, first);
+    block.key_row_stride = k.strides[2];
+    block.value_rows = keys_.row(v, part_.k_head, first);
+    block.value_row_stride = v.strides[2];
+    block.keys_ahead = rows_ahead(k, room_.key_bytes, ahead);
+    block.values_ahead = rows_ahead(v, room_.value_bytes, ahead);
+    return block;
+  }
+
   void decode(std::int64_t first, std::int64_t count, const Ahead& ahead) const {
-    // Rows of less than a line share theirs with other heads and keys: the hardware is fast enough.
-    const bool asks =
-        ahead.first < ahead.end && std::max(room_.key_bytes, room_.value_bytes) >= kCacheLine;
+    const bool asks = asks_for(ahead);
     const std::int64_t step = asks || !room_.packs_keys ? simd::kKeyGroup : keys_.contiguous();
     for (std::int64_t n = 0; n < count; n += step) {
       const std::int64_t group = std::min(step, count - n);

@@ -164,8 +164,91 @@ using Product = ProductF32;
 #include "backends/cpu/simd/attention_tiles-inl.h"
 }  // namespace f32
 
+/// Keys and values as rows of F16. For a few queries this takes less time than packing them. Each
+/// sum is made in the order of f32::Packed, so that results are equal.
+struct RowsOfF16 {
+  template <int R>
+  static HWY_INLINE void score(const KeyBlock& block, const QueryRows& rows, std::size_t seen,
+                               float* scores) {
+    for (std::size_t key = 0; key < seen; key += kLanes)
+      score_keys<R>(block, rows, key, std::min(kLanes, seen - key), scores + key);
+  }
+
+  template <int R, int N>
+  static HWY_NOINLINE void add_values(const KeyBlock& block, std::size_t i, std::size_t seen,
+                                      const float* weights, const float* factors, float* values,
+                                      std::size_t stride) {
+    constexpr std::size_t kStep = 4;  // keys
+    V sums[R][N];
+    f32::load_scaled(sums, factors, values, stride);
+    const std::byte* row = block.value_rows + i * kElement;
+    for (std::size_t j = 0; j < seen; ++j, row += block.value_row_stride) {
+      if (i == 0 && j % kStep == 0) ask_for(block.values_ahead, j / kStep, kKeys / kStep);
+      V v[N];
+      HWY_UNROLL(4)
+      for (std::size_t n = 0; n < N; ++n) v[n] = F16::load(row).vector(n);
+      HWY_UNROLL(8)
+      for (std::size_t r = 0; r < R; ++r) {
+        const V weight = hn::Set(D(), weights[r * kKeys + j]);
+        HWY_UNROLL(4)
+        for (std::size_t n = 0; n < N; ++n) sums[r][n] = hn::MulAdd(weight, v[n], sums[r][n]);
+      }
+    }
+    f32::store_sums(sums, values, stride);
+  }
+
+ private:
+  /// Asks for piece `i` of `pieces` of some rows. Asking for all at once would take longer.
+  static HWY_INLINE void ask_for(const RowsAhead& ahead, std::size_t i, std::size_t pieces) {
+    const auto rows = static_cast<std::size_t>(ahead.rows);
+    for (std::size_t row = rows * i / pieces; row < rows * (i + 1) / pieces; ++row) {
+      const std::byte* from = ahead.first + static_cast<std::int64_t>(row) * ahead.stride;
+      for (std::int64_t at = 0; at < ahead.bytes; at += 64) __builtin_prefetch(from + at);
+    }
+  }
+
+  static constexpr std::size_t kElement = sizeof(std::uint16_t);
+
+  /// The scores of a vector of keys, which are turned in registers.
+  template <int R>
+  static HWY_NOINLINE void score_keys(const KeyBlock& block, const QueryRows& rows,
+                                      std::size_t first, std::size_t count, float* scores) {
+    const std::byte* keys[kLanes];
+    // The last key is read in place of missing keys. They are never used.
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      keys[l] = block.key_rows +
+                static_cast<std::int64_t>(first + std::min(l, count - 1)) * block.key_row_stride;
+    }
+    V sums[R];
+    HWY_UNROLL(8)
+    for (V& sum : sums) sum = hn::Zero(D());
+    const std::size_t tiles = static_cast<std::size_t>(block.d) / kLanes;
+    for (std::size_t t = 0; t < tiles; ++t) {
+      const std::size_t i = t * kLanes;
+      ask_for(block.keys_ahead, first / kLanes * tiles + t, kKeys / kLanes * tiles);
+      V tile[kLanes];
+      HWY_UNROLL(16)
+      for (std::size_t l = 0; l < kLanes; ++l)
+        tile[l] = F16::load(keys[l] + i * kElement).vector(0);
+      transpose(tile);
+      const float* q = rows.q + i;
+      HWY_UNROLL(16)
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        HWY_UNROLL(8)
+        for (std::size_t r = 0; r < R; ++r) {
+          const V factor = hn::Set(D(), q[r * static_cast<std::size_t>(rows.q_stride) + l]);
+          sums[r] = hn::MulAdd(factor, tile[l], sums[r]);
+        }
+      }
+    }
+    HWY_UNROLL(8)
+    for (std::size_t r = 0; r < R; ++r) hn::StoreU(sums[r], D(), scores + r * kKeys);
+  }
+};
+
 void Attend(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
-  f32::attend(block, rows, seen);
+  if (block.key_rows != nullptr) return f32::attend<RowsOfF16>(block, rows, seen);
+  f32::attend<f32::Packed>(block, rows, seen);
 }
 
 #if HWY_TARGET <= HWY_AVX3
@@ -197,7 +280,7 @@ bool HasPairs() {
   return __builtin_cpu_supports("avx512bf16") != 0;
 }
 void AttendPairs(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
-  pairs::attend(block, rows, seen);
+  pairs::attend<pairs::Packed>(block, rows, seen);
 }
 /// An element of two neighbouring rows is a pair; after the last of an odd number comes a row of
 /// zeros.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace shunt::cpu::simd {
@@ -17,6 +18,14 @@ inline constexpr std::int64_t kKeyGroup = 16;
 inline constexpr std::int64_t kRowTail = 32;
 inline constexpr std::int64_t kWeightSums = 16;
 
+/// Rows of memory to ask for while a block is worked on.
+struct RowsAhead {
+  const std::byte* first = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t bytes = 0;  ///< of each
+  std::int64_t rows = 0;
+};
+
 /// A block of keys.
 struct KeyBlock {
   const float* keys;          ///< from pack_keys
@@ -25,6 +34,13 @@ struct KeyBlock {
   std::int64_t value_stride;  ///< in floats
   std::int64_t dv;            ///< a multiple of kKeyGroup
   bool pairs;                 ///< of BF16 in place of floats; then d is a multiple of 2 * kKeyGroup
+  /// Rows of F16 in place of `keys` and `values`, with strides in bytes; null: there are none.
+  const std::byte* key_rows = nullptr;
+  std::int64_t key_row_stride = 0;
+  const std::byte* value_rows = nullptr;
+  std::int64_t value_row_stride = 0;
+  RowsAhead keys_ahead = {};
+  RowsAhead values_ahead = {};
 };
 
 /// Some rows of q, and the sums that they have gathered so far.

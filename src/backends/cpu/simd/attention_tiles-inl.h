@@ -53,13 +53,10 @@ HWY_NOINLINE void score_tile(const float* panel, std::size_t terms, const float*
   store_sums(sums, scores, kKeys);
 }
 
-/// values[r] = values[r] * factors[r] + the sum over `seen` keys of weight times value, for R rows
-/// and N vectors.
+/// sums[r] = values[r] * factors[r].
 template <int R, int N>
-HWY_NOINLINE void value_tile(const float* weights, std::size_t seen, const float* v,
-                             std::size_t v_stride, const float* factors, float* values,
-                             std::size_t stride) {
-  V sums[R][N];
+HWY_INLINE void load_scaled(V (&sums)[R][N], const float* factors, const float* values,
+                            std::size_t stride) {
   HWY_UNROLL(8)
   for (int r = 0; r < R; ++r) {
     const V factor = hn::Set(D(), factors[r]);
@@ -70,31 +67,57 @@ HWY_NOINLINE void value_tile(const float* weights, std::size_t seen, const float
       sums[r][n] = hn::Mul(factor, hn::LoadU(D(), from));
     }
   }
+}
+
+/// values[r] = values[r] * factors[r] + the sum over `seen` keys of weight times value, for R rows
+/// and N vectors.
+template <int R, int N>
+HWY_NOINLINE void value_tile(const float* weights, std::size_t seen, const float* v,
+                             std::size_t v_stride, const float* factors, float* values,
+                             std::size_t stride) {
+  V sums[R][N];
+  load_scaled(sums, factors, values, stride);
   add_products(sums, (seen + Product::kElements - 1) / Product::kElements, v, v_stride, weights,
                kKeys);
   store_sums(sums, values, stride);
 }
 
-template <int R>
+/// Keys and values that are packed.
+struct Packed {
+  template <int R>
+  static HWY_INLINE void score(const KeyBlock& block, const QueryRows& rows, std::size_t seen,
+                               float* scores) {
+    const auto terms = static_cast<std::size_t>(block.d) / Product::kElements;
+    const auto q_stride = static_cast<std::size_t>(rows.q_stride);
+    for (std::size_t key = 0; key < seen; key += kPanel) {
+      const float* panel = block.keys + key * terms;
+      float* to = scores + key;
+      with_vectors((seen - key + kLanes - 1) / kLanes, [&](auto vectors) HWY_ATTR {
+        score_tile<R, vectors()>(panel, terms, rows.q, q_stride, to);
+      });
+    }
+  }
+
+  template <int R, int N>
+  static HWY_INLINE void add_values(const KeyBlock& block, std::size_t i, std::size_t seen,
+                                    const float* weights, const float* factors, float* values,
+                                    std::size_t stride) {
+    value_tile<R, N>(weights, seen, block.values + i, static_cast<std::size_t>(block.value_stride),
+                     factors, values, stride);
+  }
+};
+
+template <int R, class Source>
 void attend_rows(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
   HWY_ALIGN float scores[static_cast<std::size_t>(R) * kKeys];
   HWY_ALIGN float factors[kFactors];
-  const auto terms = static_cast<std::size_t>(block.d) / Product::kElements;
-  const auto q_stride = static_cast<std::size_t>(rows.q_stride);
   // The gathered sums of rows are needed last.
   constexpr std::size_t kLine = 64 / sizeof(float);
   const auto stride = static_cast<std::size_t>(rows.gathered_stride);
   for (std::size_t i = 0; i < R * stride; i += kLine) __builtin_prefetch(rows.gathered + i);
-  for (std::size_t key = 0; key < seen; key += kPanel) {
-    const float* panel = block.keys + key * terms;
-    float* to = scores + key;
-    with_vectors((seen - key + kLanes - 1) / kLanes, [&](auto vectors) HWY_ATTR {
-      score_tile<R, vectors()>(panel, terms, rows.q, q_stride, to);
-    });
-  }
+  Source::template score<R>(block, rows, seen, scores);
   weigh(rows, seen, static_cast<std::size_t>(block.dv), scores, factors);
   for (std::size_t r = 0; r < R; ++r) Product::round(scores + r * kKeys);
-  const auto v_stride = static_cast<std::size_t>(block.value_stride);
   // Tiles of about the same width.
   const std::size_t all = static_cast<std::size_t>(block.dv) / kLanes;
   const std::size_t tiles = (all + kWide - 1) / kWide;
@@ -102,16 +125,18 @@ void attend_rows(const KeyBlock& block, const QueryRows& rows, std::size_t seen)
     const std::size_t begin = all * t / tiles;
     const std::size_t i = begin * kLanes;
     with_vectors(all * (t + 1) / tiles - begin, [&](auto vectors) HWY_ATTR {
-      value_tile<R, vectors()>(scores, seen, block.values + i, v_stride, factors, rows.gathered + i,
-                               stride);
+      Source::template add_values<R, vectors()>(block, i, seen, scores, factors, rows.gathered + i,
+                                                stride);
     });
   }
 }
 
-inline void attend(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
+template <class Source>
+void attend(const KeyBlock& block, const QueryRows& rows, std::size_t seen) {
   using AttendRows = void (*)(const KeyBlock&, const QueryRows&, std::size_t);
-  static constexpr AttendRows kByCount[] = {attend_rows<1>, attend_rows<2>, attend_rows<3>,
-                                            attend_rows<4>, attend_rows<5>, attend_rows<6>};
+  static constexpr AttendRows kByCount[] = {attend_rows<1, Source>, attend_rows<2, Source>,
+                                            attend_rows<3, Source>, attend_rows<4, Source>,
+                                            attend_rows<5, Source>, attend_rows<6, Source>};
   static_assert(sizeof kByCount / sizeof kByCount[0] == kTileRows);
   kByCount[rows.count - 1](block, rows, seen);
 }
