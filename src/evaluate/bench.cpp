@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/ceil_div.h"
 #include "base/clock.h"
 #include "base/enum_table.h"
 #include "base/guarded.h"
@@ -147,9 +148,11 @@ bool is_as_loaded(const Session& session) {
 /// that of a session's plan: with weights and caches at their homes.
 Result<std::optional<double>> predict_step(const ModelState& model, const TestStep& test,
                                            DType cache_type, std::int64_t sequences) {
-  const StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
-                           std::max(test.cache_rows, test.tokens), cache_type,
-                           std::min(sequences, test.tokens)};
+  StepShape shape = {test.tokens, std::max<std::int64_t>(test.outputs, 1),
+                     std::max(test.cache_rows, test.tokens), cache_type,
+                     std::min(sequences, test.tokens)};
+  // No sequence shares blocks.
+  shape.table_entries = ceil_div(shape.context, kCacheBlock);
   SHUNT_ASSIGN(const auto step, model.build(shape, model.weights.transcoded()));
   PromisedMemory promised;
   const auto memory =

@@ -37,8 +37,12 @@ struct StepShape {
   std::int64_t outputs = 1;  ///< whose logits are computed
   std::int64_t context = 1;  ///< rows of the cache
   DType cache_type = DType::kF16;
-  std::int64_t sequences = 1;    ///< that the tokens are of
-  std::int64_t state_slots = 2;  ///< of each state
+  std::int64_t sequences = 1;      ///< that the tokens are of
+  std::int64_t state_slots = 2;    ///< of each state
+  std::int64_t table_entries = 0;  ///< of all block tables; 0: most_table_entries()
+  std::int64_t entries() const {
+    return table_entries > 0 ? table_entries : most_table_entries(context, sequences);
+  }
   bool operator==(const StepShape&) const = default;
 };
 

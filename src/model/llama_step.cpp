@@ -36,8 +36,7 @@ class StepBuilder {
     SHUNT_ASSIGN(result_.output_count, g_.dynamic_dim("outputs", step_.outputs));
     SHUNT_ASSIGN(result_.row_count, g_.dynamic_dim("cache rows", step_.context));
     SHUNT_ASSIGN(result_.sequence_count, g_.dynamic_dim("sequences", step_.sequences));
-    SHUNT_ASSIGN(result_.block_count,
-                 g_.dynamic_dim("blocks", most_table_entries(step_.context, step_.sequences)));
+    SHUNT_ASSIGN(result_.block_count, g_.dynamic_dim("blocks", step_.entries()));
     const auto input = [&](Value& value, const char* name, DType type,
                            const Shape& shape) -> Status {
       SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/step_work.h"
+#include "schedule/costs/work.h"
 #include "shunt/bench.h"
 #include "support/engine_run.h"
 #include "support/models.h"
@@ -248,6 +249,26 @@ TEST_F(EngineBench, TestWithoutAPredictionIsStillMeasured) {
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_EQ(result->runs.size(), 2U);
   EXPECT_FALSE(result->predicted_seconds);
+}
+
+/// Two layers of 8 tokens, each with 80 keys of width 64: two products, 2 operations a multiply-add.
+TEST_F(EngineBench, SequencesThatShareNoBlocksAttendToTheirOwnKeys) {
+  load({});
+  StepShape shape;
+  shape.tokens = 8;
+  shape.sequences = 8;
+  shape.context = 640;
+  shape.table_entries = 10;
+  const auto& state = *model_->state();
+  const auto step = state.build(shape, state.weights.transcoded());
+  ASSERT_TRUE(step) << step.error().message();
+  const Graph& graph = (*step)->graph;
+  double operations = 0;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!graph.node(id).is_leaf() && graph.node(id).op->info().name == "paged_attention")
+      operations += work_of(graph, id).operations;
+  }
+  EXPECT_EQ(operations, 2.0 * 8 * 80 * 64 * 2 * 2);
 }
 
 /// A split model is placed part by part, by other rules than those of a prediction.

@@ -114,8 +114,7 @@ class StepBuilder {
     SHUNT_ASSIGN(made_.output_count, g_.dynamic_dim("outputs", step_.outputs));
     SHUNT_ASSIGN(made_.row_count, g_.dynamic_dim("cache rows", step_.context));
     SHUNT_ASSIGN(made_.sequence_count, g_.dynamic_dim("sequences", step_.sequences));
-    SHUNT_ASSIGN(made_.block_count,
-                 g_.dynamic_dim("blocks", most_table_entries(step_.context, step_.sequences)));
+    SHUNT_ASSIGN(made_.block_count, g_.dynamic_dim("blocks", step_.entries()));
     const Dim tokens = made_.token_count;
     const Dim sequences = made_.sequence_count;
     SHUNT_TRY(input(made_.tokens, "tokens", DType::kI32, {tokens}));
