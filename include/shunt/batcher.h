@@ -66,9 +66,18 @@ struct BatchRequest {
   /// Log-probabilities: -1: none; 0: that of each picked token; N: also those of the N most likely
   /// tokens.
   std::int64_t alternatives = -1;
+  /// The first token of the prompt that gets an event with its log-probability, before all tokens
+  /// that are picked; 1 or more, because none comes before token 0. -1: none. The logits of the
+  /// whole prompt are made for it, one step for each such request.
+  std::int64_t score_from = -1;
   /// Changes the logits of the next token; minus infinity rules one out. Called from any thread of
   /// the batcher, for one request by one thread at a time. May be empty.
   std::function<void(std::span<const std::int32_t> picked, std::span<float> logits)> filter = {};
+  /// Picks the next token, instead of `sampling` and `filter`. Called as `filter` is. An error ends
+  /// the request, and so does a token that is not of the vocabulary. May be empty.
+  std::function<Result<std::int32_t>(std::span<const std::int32_t> picked,
+                                     std::span<const float> logits)>
+      pick = {};
 };
 
 /// Why a request ended.
@@ -93,14 +102,16 @@ struct BatchResult {
   std::int64_t picked_tokens = 0;
   std::int64_t pauses = 0;      ///< how often its place in the cache was given to others
   double wait_seconds = 0;      ///< until it ran for the first time
-  double prompt_seconds = 0;    ///< from then to the first token
+  double prompt_seconds = 0;    ///< from then to the logits of the first token
   double generate_seconds = 0;  ///< from there to the end
 };
 
 /// A token, or the end.
 struct BatchEvent {
   std::int32_t token = -1;
-  float log_probability = 0;  ///< of the model, before sampling options; if asked for
+  bool in_prompt = false;  ///< it was not picked: BatchRequest::score_from
+  /// Of the model, before sampling options; if asked for. Not finite if the model predicts nothing.
+  double log_probability = 0;
   /// The likeliest tokens with theirs, the likeliest first.
   std::vector<std::pair<std::int32_t, float>> alternatives = {};
   std::optional<BatchResult> end = {};  ///< given: there is no token, and no event follows

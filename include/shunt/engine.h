@@ -263,7 +263,7 @@ class Session {
   Status append_all(
       std::span<const std::int32_t> tokens,
       const std::function<void(std::size_t first, std::span<const float> logits)>& visit,
-      const std::atomic<bool>* cancel = nullptr);
+      const std::atomic<bool>* cancel = nullptr, std::int64_t sequence = 0);
   /// Forgets all tokens of a sequence from `length` on. Invalid if it has not as many, or is not
   /// there.
   Status truncate(std::int64_t length, std::int64_t sequence = 0);

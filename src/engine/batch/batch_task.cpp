@@ -40,7 +40,7 @@ std::optional<BatchEvent> BatchTask::take(bool wait) {
 
 void BatchTask::cancel() {
   cancelled_.store(true);
-  signal_->set();
+  signal_->set_cancelled();
 }
 
 BatchStream::~BatchStream() {

@@ -25,11 +25,19 @@ class BatchSignal {
   }
   /// Waits until it is set, or for some seconds, and resets it.
   void wait(double seconds);
+  /// A request has been cancelled.
+  void set_cancelled() {
+    cancelled_.store(true);
+    set();
+  }
+  /// Whether one has been since the last call.
+  bool take_cancelled() { return cancelled_.exchange(false); }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool set_ = false;
+  std::atomic<bool> cancelled_ = false;
 };
 
 /// The part that the reader and the batcher share.

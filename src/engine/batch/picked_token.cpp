@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/to_size.h"
+#include "engine/session/step_inputs.h"
 
 namespace shunt {
 
@@ -25,10 +26,9 @@ double log_sum(std::span<const float> logits) {
 void add_log_probabilities(std::span<const float> logits, std::int64_t alternatives,
                            BatchEvent& event) {
   const double sum = log_sum(logits);
-  const auto of = [&](std::int32_t token) {
-    return static_cast<float>(logits[to_size(token)] - sum);
-  };
+  const auto of = [&](std::int32_t token) { return logits[to_size(token)] - sum; };
   event.log_probability = of(event.token);
+  if (alternatives == 0) return;
   std::vector<std::int32_t> tokens;
   for (std::int32_t token = 0; std::cmp_less(token, logits.size()); ++token) {
     if (!std::isnan(logits[to_size(token)])) tokens.push_back(token);
@@ -36,15 +36,32 @@ void add_log_probabilities(std::span<const float> logits, std::int64_t alternati
   const auto count = std::min(tokens.size(), to_size(alternatives));
   std::ranges::partial_sort(tokens, tokens.begin() + static_cast<std::ptrdiff_t>(count), {},
                             [&](std::int32_t token) { return -logits[to_size(token)]; });
-  for (std::size_t i = 0; i < count; ++i) event.alternatives.emplace_back(tokens[i], of(tokens[i]));
+  for (std::size_t i = 0; i < count; ++i) {
+    event.alternatives.emplace_back(tokens[i], static_cast<float>(of(tokens[i])));
+  }
 }
 
 }  // namespace
 
+BatchEvent score_token(std::int32_t token, std::int64_t alternatives,
+                       std::span<const float> logits) {
+  BatchEvent event;
+  event.token = token;
+  event.in_prompt = true;
+  add_log_probabilities(logits, std::max<std::int64_t>(alternatives, 0), event);
+  // Such logits are left out where a token is picked. Here they mean that nothing is predicted.
+  if (std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); }))
+    event.log_probability = NAN;
+  return event;
+}
+
 Result<BatchEvent> pick_token(const BatchRequest& request, Sampler& sampler,
                               std::span<const std::int32_t> picked, std::span<const float> logits) {
   BatchEvent event;
-  if (request.filter) {
+  if (request.pick) {
+    SHUNT_ASSIGN(event.token, request.pick(picked, logits));
+    SHUNT_TRY(check_tokens({&event.token, 1}, std::ssize(logits)));
+  } else if (request.filter) {
     std::vector<float> filtered(logits.begin(), logits.end());
     request.filter(picked, filtered);
     SHUNT_ASSIGN(event.token, sampler.pick(filtered));

@@ -7,6 +7,7 @@ namespace shunt {
 
 void RequestQueue::add(std::int64_t order, Entry entry) {
   waiting_.emplace(order, std::move(entry));
+  next_.reset();
 }
 
 bool RequestQueue::remove(std::int64_t order) {
@@ -14,6 +15,7 @@ bool RequestQueue::remove(std::int64_t order) {
   if (found == waiting_.end()) return false;
   const std::string scope = std::move(found->second.scope);
   waiting_.erase(found);
+  next_.reset();
   forget(scope);
   return true;
 }
@@ -31,7 +33,12 @@ std::int64_t RequestQueue::served(const std::string& scope) const {
   return found == served_.end() ? 0 : found->second;
 }
 
-std::optional<std::int64_t> RequestQueue::next() const {
+std::optional<std::int64_t> RequestQueue::next() {
+  if (!next_) next_ = find_next();
+  return next_;
+}
+
+std::optional<std::int64_t> RequestQueue::find_next() const {
   if (waiting_.empty()) return std::nullopt;
   if ((taken_ + 1) % kOldestEvery == 0) return waiting_.begin()->first;
   const auto before = [this](const auto& a, const auto& b) {
@@ -50,6 +57,7 @@ void RequestQueue::take() {
   const auto found = waiting_.find(*order);
   const std::string scope = found->second.scope;
   waiting_.erase(found);
+  next_.reset();
   served_[scope] = ++taken_;
   forget(scope);
 }

@@ -543,13 +543,13 @@ Result<std::span<const float>> Session::append_each(std::span<const SequenceToke
 
 Status Session::append_all(std::span<const std::int32_t> tokens,
                            const std::function<void(std::size_t, std::span<const float>)>& visit,
-                           const std::atomic<bool>* cancel) {
+                           const std::atomic<bool>* cancel, std::int64_t sequence) {
   return guarded([&]() -> Status {
-    const SequenceTokens only = {0, tokens};
+    const SequenceTokens only = {sequence, tokens};
     SHUNT_TRY(state_->check({&only, 1}));
-    const std::int64_t before = length();
+    const std::int64_t before = length(sequence);
     State::Request request;
-    request.pieces = {{0, before}};
+    request.pieces = {{sequence, before}};
     request.all = true;
     request.cancel = cancel;
     request.visit = [&](std::size_t, std::int64_t token, std::span<const float> logits) {

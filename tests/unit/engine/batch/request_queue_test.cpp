@@ -58,6 +58,18 @@ TEST(RequestQueue, RemovedRequestIsNotTaken) {
   EXPECT_EQ(queue.size(), 0);
 }
 
+TEST(RequestQueue, NextOneFollowsEachChange) {
+  RequestQueue queue;
+  queue.add(1, {});
+  EXPECT_EQ(queue.next(), 1);
+  queue.add(2, {.priority = 1});
+  EXPECT_EQ(queue.next(), 2);
+  queue.remove(2);
+  EXPECT_EQ(queue.next(), 1);
+  queue.remove(1);
+  EXPECT_FALSE(queue.next());
+}
+
 TEST(RequestQueue, PausedRequestKeepsItsPlace) {
   RequestQueue queue;
   queue.add(1, {});
