@@ -22,8 +22,8 @@
 
 namespace shunt {
 
-/// Work of a session that is measured: prompts at once, or tokens one after the other. Tokens are
-/// fixed; nothing is sampled.
+/// Work of a session that is measured: prompts at once, or tokens one after the other, as requests
+/// (batcher.h). Tokens are fixed; nothing is sampled.
 struct SpeedTest {
   bool generates = false;
   std::int64_t tokens = 0;     ///< of each sequence

@@ -11,6 +11,7 @@
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "device/device_set.h"
+#include "engine/batch/run_requests.h"
 #include "engine/load/promised_memory.h"
 #include "engine/load/session_steps.h"
 #include "engine/step_work.h"
@@ -24,14 +25,16 @@ namespace shunt {
 namespace {
 
 /// Varied tokens, the same in every run.
+std::int32_t some_token(std::int64_t number, std::int64_t vocabulary) {
+  constexpr std::int64_t kStep = 7919;  // a prime
+  return static_cast<std::int32_t>((number + 1) * kStep % vocabulary);
+}
+
 std::vector<std::int32_t> some_tokens(std::int64_t first, std::int64_t count,
                                       std::int64_t vocabulary) {
-  constexpr std::int64_t kStep = 7919;  // a prime
   std::vector<std::int32_t> tokens;
   tokens.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<std::int32_t>((first + i + 1) * kStep % vocabulary));
-  }
+  for (std::int64_t i = 0; i < count; ++i) tokens.push_back(some_token(first + i, vocabulary));
   return tokens;
 }
 
@@ -63,16 +66,34 @@ Status go_to_depth(Session& session, const SpeedTest& test, const std::atomic<bo
   return append_some(session, test.sequences, test.depth - length, cancel);
 }
 
+/// A request of a test for one of its sequences. Its tokens are fixed. The logits of the last one
+/// are made, and then a token is picked that is never computed.
+BatchRequest request_of(const SpeedTest& test, std::int64_t sequence, std::int64_t vocabulary) {
+  const std::int64_t first = test.depth + sequence;
+  BatchRequest request;
+  request.tokens = some_tokens(first, test.generates ? 1 : test.tokens, vocabulary);
+  request.max_tokens = test.generates ? test.tokens : 1;
+  request.ignore_end = true;
+  request.pick = [first, vocabulary](std::span<const std::int32_t> picked, std::span<const float>) {
+    return some_token(first + 1 + std::ssize(picked), vocabulary);
+  };
+  return request;
+}
+
 /// Seconds of one run. Leaves the session at the test's depth and its tokens.
 Result<double> run_once(Session& session, const SpeedTest& test, const std::atomic<bool>* cancel) {
   SHUNT_TRY(go_to_depth(session, test, cancel));
+  BatchEngine engine(session, options_without_interval(), cancel);
+  std::vector<std::unique_ptr<BatchStream>> streams;
   const double start = steady_seconds();
-  if (test.generates) {
-    for (std::int64_t i = 0; i < test.tokens; ++i)
-      SHUNT_TRY(append_some(session, test.sequences, 1, cancel));
-  } else {
-    SHUNT_TRY(append_some(session, test.sequences, test.tokens, cancel));
+  for (std::int64_t i = 0; i < test.sequences; ++i) {
+    SHUNT_ASSIGN(auto stream, engine.submit(request_of(test, i, session.model().info().vocabulary),
+                                            OwnSequence{.number = i}));
+    streams.push_back(std::move(stream));
   }
+  SHUNT_TRY(run_requests(engine, streams, [](std::size_t, const BatchEvent& event) {
+    return event.end ? status_of(*event.end) : ok();
+  }));
   return steady_seconds() - start;
 }
 

@@ -58,11 +58,8 @@ Status compute_first_token(Session& session) {
   for (std::int64_t i = 0; i < kFirstPromptTokens; ++i) {
     tokens.push_back(static_cast<std::int32_t>((i + 1) % vocabulary));
   }
-  SHUNT_ASSIGN(const auto logits, session.append(tokens));
-  SamplingOptions greedy;
-  greedy.temperature = 0;
-  SHUNT_ASSIGN(Sampler sampler, Sampler::create(greedy));
-  SHUNT_TRY(sampler.pick(logits));
+  const GenerateOptions one = {.max_tokens = 1, .sampling = {.temperature = 0}};
+  SHUNT_TRY(generate(session, tokens, one, {}));
   return session.truncate(0);
 }
 

@@ -9,23 +9,13 @@
 #include <vector>
 
 #include "base/guarded.h"
-#include "base/indexed_vector.h"
 #include "base/to_size.h"
+#include "engine/batch/run_requests.h"
 #include "shunt/message.h"
 
 namespace shunt {
 
 namespace {
-
-/// log sum exp(logits) - logits[token], in double precision. Not finite if a logit is +inf
-/// or not a number, or the token's own is -inf.
-double negative_log_likelihood(std::span<const float> logits, std::int32_t token) {
-  const double most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  const IndexedSpan<std::int32_t, const float> by_token(logits);
-  return most + std::log(sum) - static_cast<double>(by_token[token]);
-}
 
 /// Running mean and variance (Welford, "Note on a method for calculating corrected
 /// sums of squares and products", 1962).
@@ -55,29 +45,32 @@ class Moments {
 /// Scores pieces of text (chunks or documents), each by itself, and sums up the results.
 class Scoring {
  public:
-  Scoring(const Model& model, Session& session, std::string_view piece, std::uint64_t pieces,
+  Scoring(Session& session, std::string_view piece, std::uint64_t pieces,
           const PerplexityOptions& options)
       : session_(session),
-        vocabulary_(to_size(model.info().vocabulary)),
+        engine_(session, options_without_interval(options.session.threads), options.cancel),
         piece_(piece),
         pieces_(pieces),
         options_(options) {}
 
   /// Scores the tokens from the `first` on, at least 1.
   Status add(std::span<const std::int32_t> ids, std::size_t first) {
-    std::optional<std::size_t> lost;  // the first token without a finite prediction
     SHUNT_TRY(session_.truncate(0));
-    const auto score = [&](std::size_t begin, std::span<const float> logits) {
-      for (std::size_t i = 0; i * vocabulary_ < logits.size(); ++i) {
-        const std::size_t next = begin + i + 1;  // the token that these logits predict
-        if (next < first || next >= ids.size()) continue;
-        const double nll =
-            negative_log_likelihood(logits.subspan(i * vocabulary_, vocabulary_), ids[next]);
-        if (!std::isfinite(nll) && !lost) lost = next;
-        moments_.add(nll);
-      }
+    BatchRequest request;
+    request.tokens.assign(ids.begin(), ids.end());
+    request.max_tokens = 0;
+    request.score_from = static_cast<std::int64_t>(first);
+    SHUNT_ASSIGN(const auto stream, engine_.submit(std::move(request), OwnSequence{}));
+    std::optional<std::size_t> lost;  // the first token without a finite prediction
+    std::size_t next = first;
+    const auto score = [&](std::size_t, const BatchEvent& event) -> Status {
+      if (event.end) return status_of(*event.end);
+      if (!std::isfinite(event.log_probability) && !lost) lost = next;
+      ++next;
+      moments_.add(-event.log_probability);
+      return ok();
     };
-    SHUNT_TRY(session_.append_all(ids, score, options_.cancel));
+    SHUNT_TRY(run_requests(engine_, {&stream, 1}, score));
     if (lost) {
       return fail(ErrorCode::kUnsupported,
                   "{} {} of {}: the model's prediction of token {} is not finite", piece_,
@@ -104,7 +97,7 @@ class Scoring {
 
  private:
   Session& session_;
-  std::size_t vocabulary_;
+  BatchEngine engine_;
   std::string_view piece_;
   std::uint64_t pieces_;
   const PerplexityOptions& options_;
@@ -131,7 +124,7 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
     SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
     const bool begins = model->tokenizer().adds_bos();
     const std::uint64_t chunks = tokens.size() / chunk;
-    Scoring scoring(*model, *session, "chunk", chunks, options);
+    Scoring scoring(*session, "chunk", chunks, options);
     for (std::uint64_t i = 0; i < chunks; ++i) {
       const auto from = tokens.subspan(i * chunk, chunk);
       std::vector<std::int32_t> ids(from.begin(), from.end());
@@ -165,7 +158,7 @@ Result<Perplexity> perplexity_of_documents(const std::shared_ptr<const Model>& m
     }
     context = static_cast<std::int64_t>(longest);
     SHUNT_ASSIGN(const auto session, Session::create(model, session_options));
-    Scoring scoring(*model, *session, "document", starts.size() - 1, options);
+    Scoring scoring(*session, "document", starts.size() - 1, options);
     for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
       SHUNT_TRY(scoring.add(tokens.subspan(starts[i], starts[i + 1] - starts[i]), 1));
     }
