@@ -101,9 +101,9 @@ class StepBuilder {
       x = add(g_, x, feed_forward(norm(x, kFeedNorm, layer), layer));
     }
     const Result<Value> logits = matmul(g_, weight(kOutput), norm(x, kOutputNorm));
+    SHUNT_TRY(written_);
     SHUNT_TRY(g_.output(logits, "logits"));
     made_.logits = *logits;
-    SHUNT_TRY(written_);
     SHUNT_ASSIGN(made_.graph, std::move(g_).build());
     return std::move(made_);
   }

@@ -46,6 +46,8 @@ Result<std::unique_ptr<BatchStream>> BatchEngine::submit(BatchRequest request,
     return invalid("alternatives is {}; it may be -1 or more", request.alternatives);
   if (request.score_from < -1 || request.score_from == 0)
     return invalid("score_from is {}; it may be -1, or 1 or more", request.score_from);
+  if (request.deadline && std::isnan(*request.deadline))
+    return invalid("deadline is {}; it must be a number", *request.deadline);
   if (!own && std::ssize(request.tokens) > session_.context()) {
     return invalid("a prompt of {} can never fit a context of {}",
                    counted(request.tokens.size(), "token"), session_.context());
@@ -67,7 +69,10 @@ Result<std::unique_ptr<BatchStream>> BatchEngine::submit(BatchRequest request,
   job.deadline = job.request.deadline ? job.arrived + *job.request.deadline : INFINITY;
   {
     const std::lock_guard lock(mutex_);
-    incoming_.push_back(std::move(job));
+    job.order = next_order_;
+    job.place = RequestQueue::place(job.order, {job.request.priority, job.scope});
+    incoming_.emplace(next_order_, std::move(job));
+    ++next_order_;
     ++statistics_.waiting;
   }
   signal_->set();
@@ -82,13 +87,11 @@ BatcherStatistics BatchEngine::statistics() const {
 bool BatchEngine::step() {
   const auto done = guarded([&]() -> Result<bool> { return make_step(); });
   if (done) return *done;
-  // There was no memory for the step's own lists: the requests that run can't go on.
-  const bool any = !running_.empty();
-  (void)guarded([&]() -> Status {
-    while (!running_.empty()) fail(*running_.back(), done.error());
-    update_statistics();
-    return ok();
-  });
+  // There was no memory for the step's own lists: the requests that run can't go on. Those that
+  // wait are tried again.
+  const bool any = !jobs_.empty();
+  while (!running_.empty()) fail(*running_.back(), done.error());
+  update_statistics();
   return any;
 }
 
@@ -106,21 +109,20 @@ bool BatchEngine::make_step() {
   return worked;
 }
 
+/// Needs no memory, so that none is lost.
 void BatchEngine::take_incoming() {
-  std::vector<BatchJob> incoming;
+  std::map<std::int64_t, BatchJob> incoming;
   {
     const std::lock_guard lock(mutex_);
     if (incoming_.empty()) return;
     incoming.swap(incoming_);
   }
-  for (BatchJob& each : incoming) {
-    const std::int64_t order = next_order_++;
-    BatchJob& job = jobs_.emplace(order, std::move(each)).first->second;
-    job.order = order;
+  for (auto& [order, job] : incoming) {
     some_cancelled_ = some_cancelled_ || job.task->is_cancelled();
     next_deadline_ = std::min(next_deadline_, job.deadline);
-    queue_.add(order, {job.request.priority, job.scope});
+    queue_.add(std::move(job.place));
   }
+  jobs_.merge(incoming);
 }
 
 void BatchEngine::update_statistics() {
@@ -138,19 +140,19 @@ bool BatchEngine::end_cancelled() {
   const double now = options_.clock();
   const bool cancelled = std::exchange(some_cancelled_, false);
   if (!signal_->take_cancelled() && !cancelled && now < next_deadline_) return false;
-  std::vector<std::pair<BatchJob*, BatchEnd>> over;
+  bool any = false;
   next_deadline_ = INFINITY;
-  for (auto& [order, job] : jobs_) {
-    if (job.task->is_cancelled()) {
-      over.emplace_back(&job, BatchEnd::kCancelled);
-    } else if (job.deadline <= now) {
-      over.emplace_back(&job, BatchEnd::kDeadline);
-    } else {
+  for (auto next = jobs_.begin(); next != jobs_.end();) {
+    BatchJob& job = (next++)->second;
+    const bool is_cancelled = job.task->is_cancelled();
+    if (!is_cancelled && job.deadline > now) {
       next_deadline_ = std::min(next_deadline_, job.deadline);
+      continue;
     }
+    end(job, is_cancelled ? BatchEnd::kCancelled : BatchEnd::kDeadline);
+    any = true;
   }
-  for (const auto& [job, reason] : over) end(*job, reason);
-  return !over.empty();
+  return any;
 }
 
 bool BatchEngine::end_all_cancelled() {
@@ -169,14 +171,10 @@ void BatchEngine::look_at_readers() {
   };
   for (BatchJob* job : running_) look(*job);
   for (auto next = parked_.begin(); next != parked_.end();) {
-    BatchJob& job = **next;
+    const auto place = next++;
+    BatchJob& job = jobs_.at(place->first);
     look(job);
-    if (job.reader_is_slow) {
-      ++next;
-      continue;
-    }
-    queue_.add(job.order, {job.request.priority, job.scope});
-    next = parked_.erase(next);
+    if (!job.reader_is_slow) queue_.add(parked_.extract(place));
   }
 }
 
@@ -196,8 +194,14 @@ void BatchEngine::admit() {
       pause(**slow);
       continue;
     }
+    // Nothing has changed if there is no memory for one of these.
+    running_.reserve(running_.size() + 1);
+    if (!job.own) {
+      (void)session_.set_scope(free_.back(), job.scope);
+      job.keys = prefix_keys(job.scope, job.tokens);
+    }
+    job.place = queue_.take();
     running_.push_back(&job);
-    queue_.take();
     start(job);
   }
 }
@@ -209,8 +213,6 @@ void BatchEngine::start(BatchJob& job) {
   } else {
     job.sequence = free_.back();
     free_.pop_back();
-    job.keys = prefix_keys(job.scope, job.tokens);
-    (void)session_.set_scope(job.sequence, job.scope);
   }
   if (job.admitted >= 0) return;
   job.admitted = options_.clock();
@@ -307,9 +309,9 @@ void BatchEngine::pause_one() {
 
 void BatchEngine::pause(BatchJob& job) {
   if (job.reader_is_slow) {
-    parked_.insert(&job);
+    parked_.insert(std::move(job.place));
   } else {
-    queue_.add(job.order, {job.request.priority, job.scope});
+    queue_.add(std::move(job.place));
   }
   stop(job);
   if (job.result.picked_tokens == 0) job.result.cached_tokens = 0;
@@ -437,17 +439,24 @@ void BatchEngine::pick(std::span<const Answer> answers) {
     events[i] = guarded(
         [&] { return pick_token(job.request, job.sampler, job.picked(), answers[i].logits); });
   });
-  for (std::size_t i = 0; i < answers.size(); ++i) add_token(*answers[i].job, std::move(events[i]));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    BatchJob& job = *answers[i].job;
+    const Status added = guarded([&]() -> Status {
+      if (!events[i]) return std::move(events[i].error());
+      add_token(job, std::move(*events[i]));
+      return ok();
+    });
+    if (!added) fail(job, added.error());
+  }
 }
 
-void BatchEngine::add_token(BatchJob& job, Result<BatchEvent> event) {
-  if (!event) return fail(job, event.error());
-  const std::int32_t token = event->token;
+void BatchEngine::add_token(BatchJob& job, BatchEvent event) {
+  const std::int32_t token = event.token;
   if (is_end(job, token)) return end(job, BatchEnd::kEndOfSequence);
   if (std::ranges::count(job.request.stop_tokens, token) > 0) return end(job, BatchEnd::kStopToken);
   job.tokens.push_back(token);
+  job.task->push(std::move(event));
   ++job.result.picked_tokens;
-  job.task->push(std::move(*event));
   if (job.result.picked_tokens == job.request.max_tokens) return end(job, BatchEnd::kLength);
   if (std::ssize(job.tokens) > session_.context()) return end(job, BatchEnd::kContextFull);
 }
@@ -464,15 +473,20 @@ void BatchEngine::fail(std::span<const Piece> pieces, const Error& error) {
 
 void BatchEngine::fail(BatchJob& job, const Error& error) {
   if (error.code() == ErrorCode::kCancelled) return end(job, BatchEnd::kCancelled);
-  job.result.error = error;
+  const Status copied = guarded([&]() -> Status {
+    job.result.error = error;
+    return ok();
+  });
+  if (!copied) job.result.error = copied.error();
   end(job, BatchEnd::kFailed);
 }
 
+/// Needs no memory, so that no reader waits for an end in vain.
 void BatchEngine::end(BatchJob& job, BatchEnd reason) {
   if (job.sequence >= 0) {
     stop(job);
-  } else if (parked_.erase(&job) == 0) {
-    queue_.remove(job.order);
+  } else if (parked_.erase(job.order) == 0) {
+    (void)queue_.remove(job.order);
   }
   const double now = options_.clock();
   job.result.reason = reason;
@@ -482,9 +496,7 @@ void BatchEngine::end(BatchJob& job, BatchEnd reason) {
     job.result.prompt_seconds = (job.answered < 0 ? now : job.answered) - job.admitted;
     if (job.answered >= 0) job.result.generate_seconds = now - job.answered;
   }
-  BatchEvent last;
-  last.end = std::move(job.result);
-  job.task->push(std::move(last));
+  job.task->end(std::move(job.result));
   jobs_.erase(job.order);
 }
 

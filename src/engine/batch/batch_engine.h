@@ -85,7 +85,7 @@ class BatchEngine {
   Status score(BatchJob& job, std::size_t first, std::span<const float> logits);
   void add_computed(std::span<const Piece> pieces);
   void pick(std::span<const Answer> answers);
-  void add_token(BatchJob& job, Result<BatchEvent> event);
+  void add_token(BatchJob& job, BatchEvent event);
   bool is_end(const BatchJob& job, std::int32_t token) const;
   void fail(std::span<const Piece> pieces, const Error& error);
   void fail(BatchJob& job, const Error& error);
@@ -106,13 +106,13 @@ class BatchEngine {
   RequestQueue queue_;
   std::vector<BatchJob*> running_;  // those admitted first come first
   std::vector<std::int64_t> free_;  // sequences
-  std::set<BatchJob*> parked_;      // they wait for their readers
-  std::int64_t next_order_ = 0;
-  double next_deadline_;         // none is earlier
-  bool some_cancelled_ = false;  // before it was taken in
+  RequestQueue::Places parked_;     // of those that wait for their readers
+  double next_deadline_;            // none is earlier
+  bool some_cancelled_ = false;     // before it was taken in
 
   mutable std::mutex mutex_;  // of the rest
-  std::vector<BatchJob> incoming_;
+  std::int64_t next_order_ = 0;
+  std::map<std::int64_t, BatchJob> incoming_;  // by order
   BatcherStatistics statistics_;
 };
 

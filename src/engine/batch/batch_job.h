@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/batch/batch_task.h"
+#include "engine/batch/request_queue.h"
 #include "shunt/batcher.h"
 
 namespace shunt {
@@ -36,6 +37,7 @@ struct BatchJob {
   double answered = -1;  // logits of the first token
   double deadline = 0;
   bool reader_is_slow = false;
+  RequestQueue::Place place = {};  // while it runs
   BatchResult result = {};
 
   std::int64_t left() const { return std::ssize(tokens) - appended; }

@@ -18,6 +18,14 @@ void BatchTask::push(BatchEvent event) {
   arrived_.notify_all();
 }
 
+void BatchTask::end(BatchResult result) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = std::move(result);
+  }
+  arrived_.notify_all();
+}
+
 std::size_t BatchTask::unread() const {
   const std::lock_guard lock(mutex_);
   return events_.size();
@@ -27,11 +35,16 @@ std::optional<BatchEvent> BatchTask::take(bool wait) {
   std::optional<BatchEvent> event;
   {
     std::unique_lock lock(mutex_);
-    if (wait) arrived_.wait(lock, [this] { return ended_ || !events_.empty(); });
-    if (events_.empty()) return std::nullopt;
-    event = std::move(events_.front());
-    events_.pop_front();
-    ended_ = event->end.has_value();
+    if (wait) arrived_.wait(lock, [this] { return ended_ || end_ || !events_.empty(); });
+    if (!events_.empty()) {
+      event = std::move(events_.front());
+      events_.pop_front();
+    } else if (end_ && !ended_) {
+      event.emplace().end = std::move(end_);
+      ended_ = true;
+    } else {
+      return std::nullopt;
+    }
   }
   arrived_.notify_all();
   signal_->set();  // it may have paused for want of a reader

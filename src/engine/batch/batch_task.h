@@ -47,6 +47,8 @@ class BatchTask {
 
   /// For the batcher.
   void push(BatchEvent event);
+  /// The last event. Needs no memory, so that every request ends.
+  void end(BatchResult result) noexcept;
   std::size_t unread() const;
   bool is_cancelled() const { return cancelled_.load(); }
 
@@ -60,7 +62,8 @@ class BatchTask {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<BatchEvent> events_;
-  bool ended_ = false;  // the end has been taken
+  std::optional<BatchResult> end_;  // after all events
+  bool ended_ = false;              // the end has been taken
 };
 
 }  // namespace shunt

@@ -5,19 +5,22 @@
 
 namespace shunt {
 
-void RequestQueue::add(std::int64_t order, Entry entry) {
-  waiting_.emplace(order, std::move(entry));
+RequestQueue::Place RequestQueue::place(std::int64_t order, Entry entry) {
+  Places only;
+  return only.extract(only.emplace(order, std::move(entry)).first);
+}
+
+void RequestQueue::add(Place place) {
+  waiting_.insert(std::move(place));
   next_.reset();
 }
 
-bool RequestQueue::remove(std::int64_t order) {
-  const auto found = waiting_.find(order);
-  if (found == waiting_.end()) return false;
-  const std::string scope = std::move(found->second.scope);
-  waiting_.erase(found);
+RequestQueue::Place RequestQueue::remove(std::int64_t order) {
+  Place place = waiting_.extract(order);
+  if (place.empty()) return place;
   next_.reset();
-  forget(scope);
-  return true;
+  forget(place.mapped().scope);
+  return place;
 }
 
 /// Scopes without requests start like new ones, so that their number has no limit.
@@ -51,15 +54,15 @@ std::optional<std::int64_t> RequestQueue::find_next() const {
   return std::ranges::min_element(waiting_, before)->first;
 }
 
-void RequestQueue::take() {
+RequestQueue::Place RequestQueue::take() {
   const auto order = next();
-  if (!order) return;
-  const auto found = waiting_.find(*order);
-  const std::string scope = found->second.scope;
-  waiting_.erase(found);
+  if (!order) return {};
+  std::int64_t& served = served_[waiting_.at(*order).scope];  // may need memory
+  Place place = waiting_.extract(*order);
   next_.reset();
-  served_[scope] = ++taken_;
-  forget(scope);
+  served = ++taken_;
+  forget(place.mapped().scope);
+  return place;
 }
 
 }  // namespace shunt

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace shunt {
 
@@ -19,14 +20,20 @@ class RequestQueue {
     std::string scope = {};
   };
 
+  /// A request's memory in a queue. A request that has been taken keeps it, so that it can wait
+  /// again without an allocation.
+  using Places = std::map<std::int64_t, Entry>;  // by order
+  using Place = Places::node_type;
   /// `order`: smaller is older; one that was paused keeps the order it had.
-  void add(std::int64_t order, Entry entry);
-  /// False if it is not there.
-  bool remove(std::int64_t order);
+  static Place place(std::int64_t order, Entry entry);
+  void add(Place place);
+  void add(std::int64_t order, Entry entry) { add(place(order, std::move(entry))); }
+  /// Empty if it is not there.
+  Place remove(std::int64_t order);
   /// The order of the next one, which stays; nothing if there is none.
   std::optional<std::int64_t> next();
-  /// Removes the next one.
-  void take();
+  /// Removes the next one. If there is no memory for that, it throws and changes nothing.
+  Place take();
   std::int64_t size() const { return static_cast<std::int64_t>(waiting_.size()); }
 
  private:
@@ -34,7 +41,7 @@ class RequestQueue {
   std::optional<std::int64_t> find_next() const;
   void forget(const std::string& scope);
 
-  std::map<std::int64_t, Entry> waiting_;       // by order
+  Places waiting_;
   std::map<std::string, std::int64_t> served_;  // by scope, of those that wait: when last
   std::int64_t taken_ = 0;
   std::optional<std::int64_t> next_ = {};  // found once for many steps; nothing after a change

@@ -156,16 +156,28 @@ Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, StateSlots* s
   SequenceReplacement replacement(pool, sequence);
   if (!replacement.set_tokens(saved.tokens, saved.cached)) return context_is_full(pool);
   SHUNT_TRY(write_rows(plans, replacement.missing()));
-  if (states != nullptr && saved.cached > 0) {
-    Status written = write_states(plans, states->begin(sequence, saved.cached, false).target);
-    if (!written) {  // its former states may be overwritten
-      states->abandon();
-      states->reset(sequence);
-      return written;
-    }
+  if (states == nullptr) {
+    replacement.commit();
+    return ok();
   }
+  // After an error or an exception its former states may be overwritten.
+  struct Undo {
+    StateSlots& states;
+    std::int64_t sequence;
+    bool needed = false;
+    ~Undo() {
+      if (!needed) return;
+      states.abandon();
+      states.reset(sequence);
+    }
+  } undo{*states, sequence};
+  if (saved.cached > 0) {
+    const SlotPair slots = states->begin(sequence, saved.cached, false);
+    undo.needed = true;
+    SHUNT_TRY(write_states(plans, slots.target));
+  }
+  undo.needed = false;
   replacement.commit();
-  if (states == nullptr) return ok();
   if (saved.cached > 0) {
     states->finish(sequence);
   } else {

@@ -259,9 +259,14 @@ struct Session::State {
           (void)guarded([&] { return step.plan->plan->wait(step.number); });
       }
     } underway;
-    Status done = compute_steps(request, underway);
-    if (!done) lose_rewritten(request, underway);
-    return done;
+    try {
+      Status done = compute_steps(request, underway);
+      if (!done) lose_rewritten(request, underway);
+      return done;
+    } catch (...) {  // there is no memory
+      lose_rewritten(request, underway);
+      throw;
+    }
   }
 
   /// Steps that have failed may have written a part of their rows. Those that were in the cache

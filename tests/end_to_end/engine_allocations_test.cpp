@@ -1,0 +1,433 @@
+// Every allocation fails once, of the host and of a device, while a model is loaded, a session is
+// made and used, and a batcher computes requests. Each failure is an error, or has no effect. The
+// text afterwards is right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "base/to_size.h"
+#include "shunt/batcher.h"
+#include "shunt/engine.h"
+#include "support/models.h"
+#include "support/session_tokens.h"
+#include "support/test_architectures.h"
+#include "support/test_device.h"
+#include "support/test_model.h"
+
+namespace {
+
+/// Allocations until one fails; 0: none does.
+std::atomic<std::int64_t> until_failure{0};
+
+bool is_time_to_fail() {
+  std::int64_t left = until_failure.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (until_failure.compare_exchange_weak(left, left - 1)) return left == 1;
+  }
+  return false;
+}
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (is_time_to_fail()) return nullptr;
+  // aligned_alloc requires a multiple of the alignment.
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size == 0 ? 1 : size)
+             : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+  if (void* memory = allocate(size, alignment)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+// The replaceable forms that the others call. (Inlined, GCC takes the free() in them for a mistake
+// of the caller.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  return allocate_or_throw(size, 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, 1);
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment,
+                                       const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace shunt::test::engine_allocations_test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::int64_t kSlower = 20;
+#else
+constexpr std::int64_t kSlower = 1;
+#endif
+
+using Logits = std::vector<float>;
+
+/// Lets the n-th allocation of all its calls fail.
+class Failing {
+ public:
+  explicit Failing(std::int64_t n) : left_(n) {}
+  template <class Call>
+  auto operator()(const Call& call) {
+    until_failure = left_;
+    auto result = call();
+    left_ = until_failure.exchange(0);
+    return result;
+  }
+  bool has_failed() const { return left_ == 0; }
+
+ private:
+  std::int64_t left_;
+};
+
+/// Calls work(failing) for n = 1, 1 + stride, ... until there is no n-th allocation. A stride of 1
+/// takes minutes; do that after changes of error paths.
+template <class Work>
+void each_allocation_fails(std::int64_t stride, std::int64_t least, const Work& work) {
+  std::int64_t n = 1;
+  for (bool failed = true; failed; n += stride) {
+    SCOPED_TRACE("allocation " + std::to_string(n));
+    Failing failing(n);
+    work(failing);
+    failed = failing.has_failed();
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(n, least) << "the allocations are not counted";
+}
+
+class EngineAllocations : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  EngineAllocations() {
+    Options options;
+    options.threads = 1;
+    options.backend_options["cpu"]["deterministic"] = "on";
+    registry_ = std::move(*Registry::create(options));
+    cpu_ = registry_->devices().back();
+    write_test_model(path_, {.architecture = GetParam()});
+    model_ = *Model::load(path_, {&cpu_, 1}, load_options());
+    alone_ = *Session::create(model_, {.context = 600, .cache_type = DType::kF32});
+  }
+
+  static LoadOptions load_options() {
+    LoadOptions options;
+    options.architectures = test_architectures();
+    options.placement.rules_only = true;
+    options.session = session_options();
+    return options;
+  }
+  static SessionOptions session_options() {
+    SessionOptions options;
+    options.context = 400;
+    options.sequences = 3;
+    options.cache_type = DType::kF32;
+    options.batch = 96;
+    options.reuse_prefixes = true;
+    options.checkpoints = 4;
+    return options;
+  }
+
+  Logits alone(std::span<const std::int32_t> tokens) {
+    EXPECT_TRUE(alone_->truncate(0));
+    const auto logits = alone_->append(tokens);
+    EXPECT_TRUE(logits) << logits.error().message();
+    return logits ? Logits(logits->begin(), logits->end()) : Logits();
+  }
+
+  static void expect_out_of_memory(const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory) << error.message();
+  }
+
+  TempFolder folder_;
+  const std::string path_ = folder_.file("model.gguf");
+  std::unique_ptr<Registry> registry_;
+  Device* cpu_ = nullptr;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Session> alone_;
+};
+
+TEST_P(EngineAllocations, OfLoadingFailOnce) {
+  each_allocation_fails(41 * kSlower, 1000, [&](Failing& failing) {
+    const LoadOptions options = load_options();
+    const auto model = failing([&] { return Model::load(path_, {&cpu_, 1}, options); });
+    if (!model) expect_out_of_memory(model.error());
+  });
+}
+
+TEST_P(EngineAllocations, OfMakingASessionFailOnce) {
+  each_allocation_fails(13 * kSlower, 1000, [&](Failing& failing) {
+    const SessionOptions options = session_options();
+    const auto session = failing([&] { return Session::create(model_, options); });
+    if (!session) expect_out_of_memory(session.error());
+  });
+}
+
+/// The calls of a session, each of which is made again after an error.
+class Calls {
+ public:
+  Calls(Session& session, std::string saved, Failing& failing)
+      : session_(session), saved_(std::move(saved)), failing_(failing) {}
+
+  Status all() {
+    const Tokens text = some_tokens(200, 1), other = some_tokens(30, 2), one = {7};
+    SHUNT_TRY(append({{0, text}, {1, other}}));
+    SHUNT_TRY(repeat([&] { return session_.save(0, saved_); }));
+    SHUNT_TRY(repeat([&] { return session_.fork(0, 2, 170); }));
+    SHUNT_TRY(append({{2, one}, {0, one}}));
+    SHUNT_TRY(repeat([&] { return session_.truncate(100, 0); }));
+    SHUNT_TRY(repeat([&] { return session_.fork(1, 2); }));
+    SHUNT_TRY(append({{0, other}}));
+    SHUNT_TRY(repeat([&] { return session_.restore(1, saved_); }));
+    SHUNT_TRY(append({{1, one}}));
+    SHUNT_TRY(repeat([&] { return session_.set_scope(0, ""); }));
+    SHUNT_TRY(repeat([&]() -> Status {
+      const auto found = session_.append_cached(0, text);
+      return found ? ok() : Error(found.error());
+    }));
+    const std::atomic<bool> cancel = true;
+    SHUNT_TRY(repeat([&]() -> Status {
+      const SequenceTokens piece = {2, other};
+      const auto logits = session_.append_each({&piece, 1}, &cancel);
+      if (!logits && logits.error().code() == ErrorCode::kCancelled) return ok();
+      if (logits) return Error(ErrorCode::kInternal, "it was not cancelled");
+      return Error(logits.error());
+    }));
+    return append({{0, one}, {1, other}, {2, one}});
+  }
+  int errors() const { return errors_; }
+
+ private:
+  Status append(const std::vector<std::pair<std::int64_t, Tokens>>& more) {
+    std::vector<SequenceTokens> pieces;
+    for (const auto& [sequence, tokens] : more) pieces.push_back({sequence, tokens});
+    return repeat([&]() -> Status {
+      SHUNT_TRY(session_.append_each(pieces));
+      return ok();
+    });
+  }
+
+  /// One allocation fails, so the second attempt works.
+  template <class Call>
+  Status repeat(const Call& call) {
+    const auto read = [&] {
+      std::vector<Tokens> all;
+      for (std::int64_t i = 0; i < session_.sequences(); ++i)
+        all.emplace_back(session_.tokens(i).begin(), session_.tokens(i).end());
+      return all;
+    };
+    const std::vector<Tokens> before = read();
+    const Status first = failing_([&]() -> Status { return call(); });
+    if (first) return first;
+    ++errors_;
+    if (first.error().code() != ErrorCode::kOutOfMemory) return first;
+    EXPECT_EQ(read(), before) << first.error().message();
+    return call();
+  }
+
+  Session& session_;
+  std::string saved_;
+  Failing& failing_;
+  int errors_ = 0;
+};
+
+TEST_P(EngineAllocations, OfUsingASessionFailOnce) {
+  const std::string saved = folder_.file("saved");
+  std::int64_t errors = 0;
+  each_allocation_fails(5 * kSlower, 300, [&](Failing& failing) {
+    const auto session = *Session::create(model_, session_options());
+    Calls calls(*session, saved, failing);
+    const Status done = calls.all();
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_LE(calls.errors(), 1);
+    errors += calls.errors();
+    for (std::int64_t i = 0; i < session->sequences(); ++i) {
+      const Tokens more = {static_cast<std::int32_t>(i)};
+      const SequenceTokens piece = {i, more};
+      const auto logits = session->append_each({&piece, 1});
+      ASSERT_TRUE(logits) << logits.error().message();
+      EXPECT_EQ(Logits(logits->begin(), logits->end()), alone(session->tokens(i))) << i;
+    }
+    for (std::int64_t i = 0; i < session->sequences(); ++i) ASSERT_TRUE(session->truncate(0, i));
+    EXPECT_EQ(session->taken(), 0);
+    EXPECT_EQ(folder_.list(), (std::vector<std::string>{"model.gguf", "saved"}));
+  });
+  EXPECT_GT(errors, 200 / kSlower);
+}
+
+/// Requests of which some pause, and one is cancelled.
+TEST_P(EngineAllocations, OfABatcherFailOnce) {
+  struct Request {
+    std::unique_ptr<BatchStream> stream = {};
+    Tokens prompt = {};
+    Tokens picked = {};
+    std::optional<BatchResult> end = {};
+  };
+  BatcherOptions options;
+  options.session = session_options();
+  options.session.threads = 1;
+  options.own_thread = false;
+  options.unread_events = 8;
+  double now = 0;
+  options.clock = [&now] { return now += 0.001; };
+  std::map<Tokens, Tokens> known;
+  const auto expected = [&](const Tokens& prompt, std::size_t count) {
+    Tokens& all = known[prompt];
+    while (all.size() < count) {
+      Tokens text = prompt;
+      text.insert(text.end(), all.begin(), all.end());
+      const Logits logits = alone(text);
+      all.push_back(static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin()));
+    }
+    return Tokens(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  std::int64_t failed = 0, whole = 0, pauses = 0;
+  each_allocation_fails(17 * kSlower, 300, [&](Failing& failing) {
+    const auto batcher = *Batcher::create(model_, options);
+    std::vector<Request> requests(6);
+    const auto submit = [&](std::size_t i, Failing& fails) -> Status {
+      BatchRequest request;
+      request.tokens = requests[i].prompt;
+      request.max_tokens = 20;
+      request.ignore_end = true;
+      request.sampling.temperature = 0;
+      request.scope = "a user with a name that is longer than a short string";
+      request.priority = i == 3 ? 1 : 0;
+      request.alternatives = 2;
+      auto stream = fails([&] { return batcher->submit(std::move(request)); });
+      if (!stream) return std::move(stream.error());
+      requests[i].stream = std::move(*stream);
+      return ok();
+    };
+    const auto read = [&](Request& request) {
+      while (const auto event = request.stream->poll()) {
+        EXPECT_FALSE(request.end);
+        if (event->end) {
+          request.end = event->end;
+        } else {
+          request.picked.push_back(event->token);
+        }
+      }
+    };
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      requests[i].prompt = some_tokens(90 + 10 * i, static_cast<std::uint32_t>(i / 2));
+    Failing never(0);
+    for (std::size_t i = 0; i + 1 < requests.size(); ++i) {
+      const Status submitted = submit(i, failing);
+      if (submitted) continue;
+      expect_out_of_memory(submitted.error());
+      ASSERT_TRUE(submit(i, never));
+    }
+    const auto all_ended = [&] {
+      return std::ranges::all_of(std::span(requests).first(5),
+                                 [](const Request& request) { return request.end.has_value(); });
+    };
+    for (int step = 0; !all_ended(); ++step) {
+      ASSERT_LT(step, 1000) << "a request never ends";
+      failing([&] { return batcher->step(); });
+      if (step == 4) requests[1].stream->cancel();
+      for (std::size_t i = 0; i < 5; ++i) {
+        if (i != 2 || step % 16 == 15) read(requests[i]);  // the reader of one is slow
+      }
+    }
+    ASSERT_TRUE(submit(5, never));
+    while (batcher->step()) read(requests[5]);
+    read(requests[5]);
+    for (const Request& request : requests) {
+      ASSERT_TRUE(request.end);
+      EXPECT_EQ(request.end->picked_tokens, std::ssize(request.picked));
+      EXPECT_EQ(request.picked, expected(request.prompt, request.picked.size()));
+      pauses += request.end->pauses;
+      if (request.end->reason == BatchEnd::kFailed) {
+        ASSERT_TRUE(request.end->error);
+        expect_out_of_memory(*request.end->error);
+        ++failed;
+      } else if (request.end->reason == BatchEnd::kLength) {
+        EXPECT_EQ(request.picked.size(), 20U);
+        ++whole;
+      } else {
+        EXPECT_EQ(&request, &requests[1]);
+        EXPECT_EQ(request.end->reason, BatchEnd::kCancelled);
+      }
+    }
+    EXPECT_EQ(requests[5].end->reason, BatchEnd::kLength);
+    const BatcherStatistics statistics = batcher->statistics();
+    EXPECT_EQ(statistics.taken, 0);
+    EXPECT_EQ(statistics.running, 0);
+    EXPECT_EQ(statistics.waiting, 0);
+  });
+  EXPECT_GT(failed, 100 / kSlower);
+  EXPECT_GT(whole, 100 / kSlower);
+  EXPECT_GT(pauses, 100 / kSlower);
+}
+
+/// The device's own memory.
+TEST_P(EngineAllocations, OfADeviceFailOnce) {
+  const Tokens text = some_tokens(100, 1);
+  const Logits expected = alone(text);
+  std::size_t n = 1;
+  for (bool failed = true; failed; ++n) {
+    SCOPED_TRACE(n);
+    TestDevice device(TestDeviceConfig{});
+    device.fail_at({.allocation = n});
+    {
+      std::vector<Error> errors;
+      const auto repeat = [&](const auto& call) {
+        auto result = call();
+        if (result) return result;
+        errors.push_back(result.error());
+        return call();
+      };
+      const std::vector<Device*> devices = {&device, cpu_};
+      const auto model = repeat([&] { return Model::load(path_, devices, load_options()); });
+      ASSERT_TRUE(model) << model.error().message();
+      BatcherOptions options;
+      options.session = session_options();
+      options.own_thread = false;
+      const auto batcher = repeat([&] { return Batcher::create(*model, options); });
+      ASSERT_TRUE(batcher) << batcher.error().message();
+      for (const Error& error : errors) expect_out_of_memory(error);
+      BatchRequest request;
+      request.tokens = text;
+      request.max_tokens = 1;
+      request.sampling.temperature = 0;
+      request.filter = [&](std::span<const std::int32_t>, std::span<float> logits) {
+        EXPECT_LE(difference(logits, expected), 1e-4F);
+      };
+      const auto stream = *(*batcher)->submit(std::move(request));
+      while ((*batcher)->step()) {
+      }
+      EXPECT_EQ(stream->poll()->token, std::ranges::max_element(expected) - expected.begin());
+    }
+    failed = device.has_failed();
+    EXPECT_EQ(device.allocated(), 0U);
+  }
+  EXPECT_GT(n, 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(, EngineAllocations, ::testing::Values(kWindows, kHybrid),
+                         [](const auto& of) { return std::string(of.param); });
+
+}  // namespace
+}  // namespace shunt::test::engine_allocations_test
