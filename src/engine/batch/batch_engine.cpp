@@ -200,7 +200,9 @@ void BatchEngine::admit() {
       (void)session_.set_scope(free_.back(), job.scope);
       job.keys = prefix_keys(job.scope, job.tokens);
     }
+    const bool is_oldest = queue_.is_turn_of_oldest();
     job.place = queue_.take();
+    job.keeps_rows = is_oldest;
     running_.push_back(&job);
     start(job);
   }
@@ -296,10 +298,13 @@ std::int64_t BatchEngine::reuse(BatchJob& job, std::int64_t room) {
 }
 
 /// A request gives its rows to others: one whose reader is slow, else the youngest of the lowest
-/// priority. It ends if it has all of them, or must not lose them.
+/// priority. It ends if it has all of them, or must not lose them. Of those that keep their rows
+/// the oldest is the last one, whatever its priority. It gets a token each time that it runs, so it
+/// ends.
 void BatchEngine::pause_one() {
   const auto rank = [](const BatchJob* job) {
-    return std::tuple(!job->reader_is_slow, job->request.priority, -job->order);
+    const std::int64_t priority = job->keeps_rows ? 0 : job->request.priority;
+    return std::tuple(!job->reader_is_slow, job->keeps_rows, priority, -job->order);
   };
   BatchJob& job = **std::ranges::min_element(running_, {}, rank);
   if (job.own || (running_.size() == 1 && !job.reader_is_slow))
@@ -324,6 +329,7 @@ void BatchEngine::pause(BatchJob& job) {
 void BatchEngine::stop(BatchJob& job) {
   std::erase(running_, &job);
   const std::int64_t sequence = std::exchange(job.sequence, -1);
+  job.keeps_rows = false;
   if (job.own) return;
   (void)session_.truncate(0, sequence);
   free_.push_back(sequence);
@@ -455,6 +461,7 @@ void BatchEngine::add_token(BatchJob& job, BatchEvent event) {
   if (is_end(job, token)) return end(job, BatchEnd::kEndOfSequence);
   if (std::ranges::count(job.request.stop_tokens, token) > 0) return end(job, BatchEnd::kStopToken);
   job.tokens.push_back(token);
+  job.keeps_rows = false;
   job.task->push(std::move(event));
   ++job.result.picked_tokens;
   if (job.result.picked_tokens == job.request.max_tokens) return end(job, BatchEnd::kLength);

@@ -37,6 +37,7 @@ struct BatchJob {
   double answered = -1;  // logits of the first token
   double deadline = 0;
   bool reader_is_slow = false;
+  bool keeps_rows = false;  // it runs because it was the oldest of all, and has no token since then
   RequestQueue::Place place = {};  // while it runs
   BatchResult result = {};
 

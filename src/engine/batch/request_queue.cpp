@@ -43,7 +43,7 @@ std::optional<std::int64_t> RequestQueue::next() {
 
 std::optional<std::int64_t> RequestQueue::find_next() const {
   if (waiting_.empty()) return std::nullopt;
-  if ((taken_ + 1) % kOldestEvery == 0) return waiting_.begin()->first;
+  if (is_turn_of_oldest()) return waiting_.begin()->first;
   const auto before = [this](const auto& a, const auto& b) {
     if (a.second.priority != b.second.priority) return a.second.priority > b.second.priority;
     const auto rank = [this](const auto& each) {

@@ -32,6 +32,8 @@ class RequestQueue {
   Place remove(std::int64_t order);
   /// The order of the next one, which stays; nothing if there is none.
   std::optional<std::int64_t> next();
+  /// Whether the next one is taken because it is the oldest of all.
+  bool is_turn_of_oldest() const { return (taken_ + 1) % kOldestEvery == 0; }
   /// Removes the next one. If there is no memory for that, it throws and changes nothing.
   Place take();
   std::int64_t size() const { return static_cast<std::int64_t>(waiting_.size()); }
