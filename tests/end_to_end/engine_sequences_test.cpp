@@ -480,6 +480,20 @@ TEST_F(EngineSequences, PredictedMemoryIsAllocated) {
   EXPECT_GT(split, 0) << "this never happened";
 }
 
+/// A mask of a batch would take a byte for each token of the context 1,024 times.
+TEST_F(EngineSequences, ActivationsDoNotGrowWithTheContext) {
+  const auto activations = [&](std::int64_t context) {
+    const auto session = Session::create(model_, {.context = context, .batch = 512});
+    EXPECT_TRUE(session) << session.error().message();
+    return session ? (*session)->memory().activations : 0;
+  };
+  const std::uint64_t few = activations(4096);
+  const std::uint64_t many = activations(524288);
+  EXPECT_GT(few, 0U);
+  EXPECT_LT(many, few + (std::uint64_t{1} << 20));
+  EXPECT_LE(many, std::uint64_t{16} << 20);
+}
+
 TEST_F(EngineSequences, CancelBeforeTheStartComputesNothing) {
   open(session_options(64, 2));
   append({{0, {1, 2}}, {1, {3}}});
