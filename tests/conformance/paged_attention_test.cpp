@@ -236,6 +236,7 @@ TEST_P(PagedAttentionOnTheCpu, ValuesThatAreInvalidFailTheRun) {
   const std::string bad = "out of range";
   const double last = kRows / 64;  // the number of the last block, which has 56 rows
   EXPECT_EQ(fails({2, 70, 0, 3, 9, 2}, {0, 5, 1}), ok);
+  EXPECT_EQ(fails({2, 70, 0, 3, 9, 2}, {5, 5, 1}), ok) << "a block twice is read twice";
   EXPECT_EQ(fails({2, 70, 0, 1, 9, 2}, {0, 5, 1}), bad) << "ends decrease";
   EXPECT_EQ(fails({-1, 70, 0, 3, 9, 2}, {0, 5, 1}), bad) << "an end below 0";
   EXPECT_EQ(fails({2, 70, 0, 4, 9, 2}, {0, 5, 1}), bad) << "an end beyond the tokens";

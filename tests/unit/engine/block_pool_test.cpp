@@ -22,11 +22,14 @@ using Tokens = std::vector<std::int32_t>;
 
 constexpr std::int64_t kBlock = BlockPool::kBlock;
 
+BlockPoolOptions options_of(std::int64_t sequences, std::int64_t context, bool reuse = false) {
+  return {.sequences = sequences,
+          .context = context,
+          .blocks = ceil_div(cache_rows_needed(context, sequences), kBlock),
+          .reuse = reuse};
+}
 BlockPool pool_of(std::int64_t sequences, std::int64_t context, bool reuse = false) {
-  return BlockPool({.sequences = sequences,
-                    .context = context,
-                    .blocks = ceil_div(cache_rows_needed(context, sequences), kBlock),
-                    .reuse = reuse});
+  return BlockPool(options_of(sequences, context, reuse));
 }
 
 /// `count` tokens, different for each `kind`.
@@ -251,6 +254,59 @@ TEST(BlockPool, CollidingHashesChangeNothing) {
   };
   EXPECT_EQ(cached(true), 128);
   EXPECT_EQ(cached(false), 128);
+}
+
+/// The same operations on a pool with another hash, and on one whose hash always collides.
+TEST(BlockPool, CollidingHashesChangeNoBlockOfRandomOperations) {
+  constexpr std::int64_t kSequences = 5;
+  BlockPoolOptions options = options_of(kSequences, 900, true);
+  BlockPool pool(options);
+  options.hash = [](std::uint64_t, std::span<const std::int32_t>) { return 5ULL; };
+  BlockPool colliding(options);
+  std::mt19937 random(5);
+  const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % n); };
+  std::int64_t found = 0;
+  std::int64_t refused = 0;
+  const auto operation = [&](BlockPool& each, std::mt19937 numbers) -> std::int64_t {
+    const auto next = [&](std::int64_t n) { return static_cast<std::int64_t>(numbers() % n); };
+    const std::int64_t one = next(kSequences);
+    const std::int64_t length = each.length(one);
+    const Tokens more = tokens_of(1 + next(250), static_cast<std::int32_t>(next(3)));
+    switch (next(6)) {
+      case 0:
+        each.truncate(one, next(length + 1));
+        return 0;
+      case 1:
+        each.fork(one, next(kSequences), next(length + 1));
+        return 0;
+      case 2:
+        each.truncate(one, 0);
+        each.set_scope(one, next(2) == 0 ? "a" : "b");
+        return each.append_known(one, more);
+      case 3:
+        while (!each.pending().empty()) each.mark_copied();
+        each.mark_cached(one, length);
+        return 0;
+      default:
+        return each.append(one, more, true) ? 0 : -1;
+    }
+  };
+  for (int step = 0; step < 3000; ++step) {
+    const std::mt19937 numbers(static_cast<unsigned>(below(1 << 30)));
+    const std::int64_t result = operation(pool, numbers);
+    ASSERT_EQ(operation(colliding, numbers), result) << step;
+    for (std::int64_t s = 0; s < kSequences; ++s) {
+      ASSERT_TRUE(std::ranges::equal(colliding.tokens(s), pool.tokens(s))) << step;
+      ASSERT_EQ(blocks_of(colliding, s), blocks_of(pool, s)) << step;
+      ASSERT_EQ(colliding.cached(s), pool.cached(s)) << step;
+    }
+    ASSERT_EQ(colliding.taken(), pool.taken()) << step;
+    ASSERT_EQ(colliding.kept(), pool.kept()) << step;
+    if (result > 0) ++found;
+    if (result < 0) ++refused;
+  }
+  EXPECT_GT(found, 100);
+  EXPECT_GT(refused, 50);
 }
 
 TEST(BlockPool, LostContentIsComputedAgain) {
