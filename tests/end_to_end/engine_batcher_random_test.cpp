@@ -1,5 +1,6 @@
 // Many requests of random prompts, in a context that holds a third of them. Each gives the logits
-// that it gives alone, whatever pauses, is cancelled or fails beside it.
+// that it gives alone, whatever pauses, is cancelled or fails beside it. With cpu.deterministic
+// they have the same bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,15 +91,19 @@ std::int64_t context_for(const std::vector<Request>& requests) {
   return tokens / 3;
 }
 
-using Param = std::tuple<std::string_view, Beside>;
+/// Whether the CPU computes with --deterministic.
+enum class Cpu : std::uint8_t { kFast, kDeterministic };
+
+using Param = std::tuple<std::string_view, Beside, Cpu>;
 
 class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
  protected:
   EngineBatcherRandom() {
     Options options;
     options.threads = 2;
+    if (is_deterministic()) options.backend_options["cpu"]["deterministic"] = "on";
     registry_ = std::move(*Registry::create(options));
-    const auto [architecture, beside] = GetParam();
+    const auto [architecture, beside, cpu] = GetParam();
     if (architecture == kLlama) {
       EXPECT_TRUE(write_synth_model(path_, tiny_shape()));
     } else {
@@ -119,12 +124,16 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
     return std::move(*model);
   }
   Beside beside() const { return std::get<Beside>(GetParam()); }
+  bool is_deterministic() const { return std::get<Cpu>(GetParam()) == Cpu::kDeterministic; }
   Device& cpu() { return *registry_->devices().back(); }
 
+  std::vector<Device*> all_devices() {
+    if (device_) return {device_.get(), &cpu()};
+    return {&cpu()};
+  }
+
   void open_batcher(std::int64_t context) {
-    std::vector<Device*> devices = {&cpu()};
-    if (device_) devices.insert(devices.begin(), device_.get());
-    model_ = load(devices);
+    model_ = load(all_devices());
     BatcherOptions options;
     options.session.context = context;
     options.session.sequences = kRequests;
@@ -183,7 +192,7 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
   }
 
   /// Compares the logits of all picked tokens with those of the same text in `session`.
-  static void expect_as_alone(const Request& request, Session& session) {
+  void expect_as_alone(const Request& request, Session& session) const {
     const std::size_t count = request.picked.size();
     ASSERT_EQ(request.logits.size(), count);
     if (count == 0) return;
@@ -192,7 +201,11 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
       const Logits& logits = request.logits[compared];
       const auto likeliest = std::ranges::max_element(logits) - logits.begin();
       EXPECT_EQ(request.picked[compared], likeliest);
-      EXPECT_LE(difference(logits, expected), kTolerance) << "of picked token " << compared;
+      if (is_deterministic()) {
+        EXPECT_TRUE(std::ranges::equal(logits, expected)) << "of picked token " << compared;
+      } else {
+        EXPECT_LE(difference(logits, expected), kTolerance) << "of picked token " << compared;
+      }
       ++compared;
     };
     ASSERT_TRUE(session.truncate(0));
@@ -226,21 +239,29 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
 std::string name_of(const ::testing::TestParamInfo<Param>& info) {
   static constexpr std::array<std::string_view, 3> kNames = {"Alone", "BesideMultiplier",
                                                              "BesideFailingDevice"};
-  const auto [architecture, beside] = info.param;
-  return std::string(architecture) + std::string(kNames[static_cast<std::size_t>(beside)]);
+  const auto [architecture, beside, cpu] = info.param;
+  return std::string(architecture) + std::string(kNames[static_cast<std::size_t>(beside)]) +
+         (cpu == Cpu::kDeterministic ? "Deterministic" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(, EngineBatcherRandom,
                          ::testing::Combine(::testing::Values(kLlama, kWindows, kHybrid),
                                             ::testing::Values(Beside::kNone, Beside::kMultiplies,
-                                                              Beside::kFails)),
+                                                              Beside::kFails),
+                                            ::testing::Values(Cpu::kFast)),
+                         name_of);
+// The bits of a device that fails are not those of the CPU.
+INSTANTIATE_TEST_SUITE_P(Deterministic, EngineBatcherRandom,
+                         ::testing::Combine(::testing::Values(kLlama, kWindows, kHybrid),
+                                            ::testing::Values(Beside::kNone, Beside::kMultiplies),
+                                            ::testing::Values(Cpu::kDeterministic)),
                          name_of);
 
 TEST_P(EngineBatcherRandom, EachRequestGivesTheLogitsThatItGivesAlone) {
   open_batcher(context_for(requests_));
   ASSERT_NO_FATAL_FAILURE(run());
-  const std::vector<Device*> only = {&cpu()};
-  const auto alone = Session::create(load(only), {.context = 1000, .cache_type = DType::kF32});
+  const auto devices = is_deterministic() ? all_devices() : std::vector<Device*>{&cpu()};
+  const auto alone = Session::create(load(devices), {.context = 1000, .cache_type = DType::kF32});
   ASSERT_TRUE(alone) << alone.error().message();
   std::int64_t cancelled = 0, cut_short = 0, cached = 0;
   for (std::size_t i = 0; i < kRequests; ++i) {
