@@ -288,7 +288,7 @@ struct Course {
 };
 
 /// Requests of one user, before and beside those of another with the same prefix, or with another
-/// one. By no number can that be told.
+/// one. No number of a step depends on that.
 TEST_F(EngineBatcherLimits, PrefixOfAScopeDoesNotChangeTheStepsOfAnother) {
   const auto course = [&](const Tokens& prefix_of_other, const std::string& scope) {
     BatcherOptions options = batcher_options(500, 4);

@@ -22,12 +22,11 @@ using Logits = std::vector<float>;
 
 constexpr std::string_view kLlama = "llama";
 constexpr std::size_t kUsers = 4;
+constexpr std::size_t kRequestsOfAUser = 16;
 #ifdef __SANITIZE_THREAD__
-constexpr std::size_t kRequestsOfAUser = 6;
 constexpr std::size_t kMaxPrompt = 200;
 constexpr std::int64_t kMaxTokens = 12;
 #else
-constexpr std::size_t kRequestsOfAUser = 16;
 constexpr std::size_t kMaxPrompt = 700;
 constexpr std::int64_t kMaxTokens = 50;
 #endif

@@ -55,7 +55,7 @@ struct Account {
     at(to) = at(from);
     truncate(to, length);
   }
-  /// Who writes into a shared block gets a copy of it.
+  /// A sequence gets a copy of a shared block before it writes into it.
   void make_last_writable(std::int64_t sequence) {
     Sequence& own = at(sequence);
     if (own.tokens.size() % to_size(kCacheBlock) == 0) return;
@@ -196,7 +196,7 @@ class EngineSessionRandom : public ::testing::TestWithParam<Param> {
   void operation();
   void check();
 
-  /// Whether the account's rows, if all of them are needed, are too many.
+  /// Whether the context has room for the account's rows.
   std::optional<bool> fits(const Account& after) const {
     if (after.rows() <= kContext) return true;
     if (!GetParam().reuse || after.prefixes() > kContext) return false;
