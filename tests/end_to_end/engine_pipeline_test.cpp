@@ -291,6 +291,34 @@ TEST_F(EnginePipeline, CancelEndsAPromptWithinOneNode) {
   }
 }
 
+TEST_F(EnginePipeline, PromptOfGenerateOverlapsLikeOneThatIsAppended) {
+  const auto tokens = prompt(32);
+  Pipeline appended(file_.path(), kBatch);
+  ASSERT_TRUE(appended.session->append(tokens));
+  Pipeline generated(file_.path(), kBatch);
+  const auto result = generate(*generated.session, tokens, {.max_tokens = 1}, {});
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(generated.world.host_now(), appended.world.host_now());
+}
+
+TEST_F(EnginePipeline, CancelEndsGenerateWithinOneNode) {
+  Pipeline pipeline(file_.path(), kBatch);
+  std::atomic<bool> cancel = false;
+  std::size_t launches = 0;
+  std::size_t late = 0;
+  pipeline.first.on_launch = pipeline.second.on_launch = [&](NodeId) {
+    late += cancel ? 1 : 0;
+    if (++launches == 60) cancel = true;
+  };
+  GenerateOptions options;
+  options.cancel = &cancel;
+  const auto result = generate(*pipeline.session, prompt(30), options, {});
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(result->stop, StopReason::kCancelled);
+  EXPECT_EQ(pipeline.session->length(), 0);
+  EXPECT_LE(late, 8U);
+}
+
 /// The CPU behind an accelerator.
 class EnginePipelineWithCpu : public EnginePipeline, public testing::WithParamInterface<Parts> {
  protected:
