@@ -40,7 +40,23 @@ BlockPool::BlockPool(BlockPoolOptions options)
   pending_.reserve(free_.size());            // at most one for each block
 }
 
+void BlockPool::set_host_slots(std::int64_t slots) {
+  HostBlocks host(slots);
+  pending_.reserve(2 * blocks_.size());
+  host_ = std::move(host);
+}
+
+void BlockPool::cancel_copies_to(std::int64_t number) {
+  std::erase_if(pending_, [&](const BlockCopy& copy) {
+    if (!copy.is_to_block(number)) return false;
+    if (copy.way == CopyWay::kFromHost) host_.unpin(copy.from, HostBlocks::Order::kLast);
+    return true;
+  });
+}
+
+/// A copy to it was wanted by a sequence that is gone.
 void BlockPool::add_to_free(std::int64_t number) {
+  cancel_copies_to(number);
   at(number).content = next_content_++;
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater());
@@ -92,11 +108,33 @@ std::int64_t BlockPool::find(const Sequence& sequence, std::uint64_t parent,
                              std::span<const std::int32_t> tokens) const {
   const auto [first, last] = index_.equal_range(hash_of(parent, tokens));
   for (auto known = first; known != last; ++known) {
-    const Block& block = blocks_[known->second];
-    if (block.parent != parent || !std::ranges::equal(block.tokens, tokens)) continue;
-    if (parent != 0 || block.scope == sequence.scope) return known->second;
+    if (blocks_[known->second].is(parent, sequence.scope, tokens)) return known->second;
   }
   return -1;
+}
+
+/// A block that the content of these tokens comes back to from the host. -1: the host does not have
+/// it, or there is no block.
+std::int64_t BlockPool::bring_back(const Sequence& sequence, std::uint64_t parent,
+                                   std::span<const std::int32_t> tokens) {
+  const std::uint64_t hash = hash_of(parent, tokens);
+  const std::int64_t slot = host_.find(hash, parent, sequence.scope, tokens);
+  if (slot < 0) return -1;
+  // Both need memory; nothing has changed before.
+  KnownBlock known = host_[slot];
+  const auto entry = index_.emplace(hash, -1);
+  host_.pin(slot);  // the block that is taken may need a slot
+  const auto taken = take();
+  if (!taken) {
+    index_.erase(entry);
+    host_.unpin(slot, HostBlocks::Order::kLast);
+    return -1;
+  }
+  entry->second = *taken;
+  static_cast<KnownBlock&>(at(*taken)) = std::move(known);
+  at(*taken).indexed = true;
+  pending_.push_back({slot, *taken, kBlock, CopyWay::kFromHost});
+  return *taken;
 }
 
 void BlockPool::add_to_index(const Sequence& sequence, std::size_t index) {
@@ -114,7 +152,8 @@ void BlockPool::add_to_index(const Sequence& sequence, std::size_t index) {
   index_.emplace(block.hash, number);
   block.indexed = true;
   block.parent = parent;
-  block.id = next_id_++;
+  const std::int64_t slot = host_.find(block.hash, parent, block.scope, tokens);
+  block.id = slot >= 0 ? host_[slot].id : next_id_++;
   std::ranges::copy(tokens, block.tokens.begin());
 }
 
@@ -154,8 +193,17 @@ void BlockPool::keep_rows(std::int64_t number, std::int64_t rows) {
   at(number).id = 0;
   at(number).content = next_content_++;
   for (BlockCopy& copy : pending_) {
-    if (copy.to == number) copy.rows = std::min(copy.rows, rows);
+    if (copy.is_to_block(number)) copy.rows = std::min(copy.rows, rows);
   }
+}
+
+/// Keeps the content of a block that is given to another user, if the host has a slot.
+void BlockPool::move_to_host(std::int64_t number) {
+  Block& block = at(number);
+  if (const std::int64_t known = host_.find(block); known >= 0)
+    return host_.renew(known, block.content);
+  const std::int64_t slot = host_.add(std::move(block));
+  if (slot >= 0) pending_.push_back({number, slot, kBlock, CopyWay::kToHost});
 }
 
 /// A block without content or users: the lowest free one, else the one that was left first.
@@ -169,11 +217,10 @@ std::optional<std::int64_t> BlockPool::take() {
     number = first_unused_;
     remove_from_unused(number);
     remove_from_index(number);
+    move_to_host(number);
   } else {
     return std::nullopt;
   }
-  // Its former sequence wanted a copy in it, and is gone.
-  std::erase_if(pending_, [&](const BlockCopy& copy) { return copy.to == number; });
   at(number) = Block();
   at(number).users = 1;
   at(number).content = next_content_++;
@@ -209,6 +256,7 @@ Result<std::int64_t> BlockPool::make_last_writable(Sequence& sequence) {
   const auto made = take();
   if (!made && at(old).users == 1) {
     remove_from_index(old);
+    if (at(old).filled == kBlock) move_to_host(old);
     keep_rows(old, rows);
     return -1;
   }
@@ -222,14 +270,18 @@ Result<std::int64_t> BlockPool::make_last_writable(Sequence& sequence) {
   return old;
 }
 
-/// Shares the block of the next tokens, if it is known.
+/// Shares the block of the next tokens, if it is known here or in the host.
 bool BlockPool::share_next(Sequence& sequence, std::span<const std::int32_t> tokens) {
   const std::size_t index = sequence.blocks.size();
   const std::uint64_t parent = parent_of(sequence, index);
   if (!options_.reuse || (index > 0 && parent == 0)) return false;
-  const std::int64_t known = find(sequence, parent, tokens);
+  std::int64_t known = find(sequence, parent, tokens);
+  if (known >= 0) {
+    use(known);
+  } else {
+    known = bring_back(sequence, parent, tokens);
+  }
   if (known < 0) return false;
-  use(known);
   set_used(known, kBlock);
   sequence.blocks.push_back(known);
   sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
@@ -275,7 +327,6 @@ void BlockPool::take_back(Sequence& sequence, std::int64_t number, std::int64_t 
   if (left < 0) return;
   const std::int64_t made = std::exchange(sequence.blocks.back(), left);
   release(made, sequence.blocks.size() - 1);
-  std::erase_if(pending_, [&](const BlockCopy& copy) { return copy.to == made; });
   recount(left, sequence.blocks.size() - 1);
   sequence.cached = cached;
 }
@@ -374,10 +425,39 @@ void BlockPool::mark_cached(std::int64_t number, std::int64_t length) {
   sequence.cached = std::max(sequence.cached, length);
 }
 
+std::int64_t BlockPool::promised_rows(std::int64_t number) const {
+  std::int64_t rows = filled(number);
+  for (const BlockCopy& copy : pending_) {
+    if (copy.is_to_block(number)) rows = std::max(rows, copy.rows);
+  }
+  return rows;
+}
+
+std::int64_t BlockPool::promised(std::int64_t number) {
+  const std::int64_t length = this->length(number);
+  std::int64_t rows = cached(number);
+  while (rows < length) {
+    const std::int64_t index = rows / kBlock;
+    const std::int64_t block = sequences_[number].blocks[to_size(index)];
+    const std::int64_t next = std::min(index * kBlock + promised_rows(block), length);
+    if (next <= rows) break;
+    rows = next;
+  }
+  return rows;
+}
+
 void BlockPool::mark_copied() {
   const BlockCopy copy = pending_.front();
   pending_.erase(pending_.begin());
+  if (copy.way == CopyWay::kToHost) {
+    host_.unpin(copy.to, HostBlocks::Order::kLast);
+    ++traffic_.saved;
+    return;
+  }
   at(copy.to).filled = std::max(at(copy.to).filled, copy.rows);
+  if (copy.way != CopyWay::kFromHost) return;
+  host_.unpin(copy.from, HostBlocks::Order::kFirst);
+  ++traffic_.restored;
 }
 
 void BlockPool::lose_content() {
@@ -387,9 +467,23 @@ void BlockPool::lose_content() {
     remove_from_index(block);
     add_to_free(block);
   }
+  for (const BlockCopy& copy : pending_) {
+    if (copy.way == CopyWay::kFromHost) host_.unpin(copy.from, HostBlocks::Order::kLast);
+  }
+  for (const BlockCopy& copy : pending_) {
+    if (copy.way != CopyWay::kToHost) continue;
+    host_.unpin(copy.to, HostBlocks::Order::kFirst);
+    host_.drop(copy.to);
+  }
   pending_.clear();
   for (Block& block : blocks_) block.filled = 0;
   for (Sequence& sequence : sequences_) sequence.cached = 0;
+  for (std::int64_t i = 0; i < block_count(); ++i) {
+    const std::int64_t slot = at(i).indexed ? host_.find(at(i)) : -1;
+    if (slot < 0) continue;
+    host_.pin(slot);
+    pending_.push_back({slot, i, kBlock, CopyWay::kFromHost});
+  }
 }
 
 void BlockPool::lose_rows(std::int64_t number, std::int64_t rows) {
@@ -411,7 +505,7 @@ void BlockPool::lose_rows(std::int64_t number, std::int64_t rows) {
 BlockPool BlockPool::snapshot() const {
   BlockPool copy = *this;
   copy.free_.reserve(blocks_.size());  // a copy has no more room than elements
-  copy.pending_.reserve(blocks_.size());
+  copy.pending_.reserve(pending_.capacity());
   return copy;
 }
 

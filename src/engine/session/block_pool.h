@@ -2,7 +2,6 @@
 // sequence that is forked shares them, and one that begins with the tokens of another finds them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/indexed_vector.h"
+#include "engine/session/host_blocks.h"
 #include "model/definition.h"
 #include "shunt/error.h"
 
@@ -32,12 +32,28 @@ struct BlockPoolOptions {
       {};
 };
 
+/// The ends of a copy.
+enum class CopyWay : std::uint8_t {
+  kInCache,   ///< from a block to another one
+  kToHost,    ///< from a block to a slot of the host
+  kFromHost,  ///< from a slot to a block
+};
+
 /// Rows of a block to copy to the start of another one, before any step.
 struct BlockCopy {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t rows = 0;
+  CopyWay way = CopyWay::kInCache;
+
+  bool is_to_block(std::int64_t block) const { return way != CopyWay::kToHost && to == block; }
   bool operator==(const BlockCopy&) const = default;
+};
+
+/// Copies of whole blocks that were made.
+struct HostTraffic {
+  std::int64_t saved = 0;     ///< to the host
+  std::int64_t restored = 0;  ///< from it
 };
 
 class BlockPool {
@@ -45,6 +61,9 @@ class BlockPool {
   static constexpr std::int64_t kBlock = kCacheBlock;
 
   explicit BlockPool(BlockPoolOptions options);
+  /// From now on `slots` slots of the host keep the content of blocks that are given to others. No
+  /// copies may be pending. What slots had before is lost.
+  void set_host_slots(std::int64_t slots);
 
   std::int64_t length(std::int64_t sequence) const;
   std::span<const std::int32_t> tokens(std::int64_t sequence) const {
@@ -56,6 +75,8 @@ class BlockPool {
   }
   /// The number of first tokens whose rows are in the cache.
   std::int64_t cached(std::int64_t sequence);
+  /// The same once the pending copies have been made.
+  std::int64_t promised(std::int64_t sequence);
   /// BlockPoolOptions::context.
   std::int64_t context() const { return options_.context; }
   /// Rows in use: those in shared blocks count once.
@@ -70,9 +91,18 @@ class BlockPool {
   /// The number of its first rows that are in the cache. Only tokens that are computed again for
   /// their states write them again, with the same values but for rounding.
   std::int64_t filled(std::int64_t block) const { return blocks_[block].filled; }
+  /// The same once the pending copies have been made.
+  std::int64_t promised_rows(std::int64_t block) const;
   /// A number that is another one once a block is free, or has other tokens. Adding tokens keeps
   /// it.
   std::uint64_t content(std::int64_t block) const { return blocks_[block].content; }
+  /// Whether this block has the content with a number, or the host has: a block whose content comes
+  /// back from there has the number again.
+  bool has_content(std::int64_t block, std::uint64_t number) const {
+    return content(block) == number || host_.has(number);
+  }
+  const HostBlocks& host() const { return host_; }
+  HostTraffic host_traffic() const { return traffic_; }
 
   /// Adds tokens. With `share`, whole blocks of them that are known are shared, but never the last
   /// token's. A copy becomes pending if the sequence's last block is shared, or can be found: then
@@ -94,25 +124,21 @@ class BlockPool {
   std::span<const BlockCopy> pending() const { return pending_; }
   /// The first pending copy has been made.
   void mark_copied();
-  /// The cache has lost its content.
+  /// The cache has lost its content. Blocks in use that the host has come back from there.
   void lose_content();
   /// The same for the rows of a block from `rows` on.
   void lose_rows(std::int64_t block, std::int64_t rows);
+  /// The host has lost the content of a slot. No copies may be pending.
+  void lose_slot(std::int64_t slot) { host_.drop(slot); }
   /// A copy to go back to.
   BlockPool snapshot() const;
 
  private:
-  struct Block {
+  struct Block : KnownBlock {
     std::int64_t users = 0;
     std::int64_t used = 0;    ///< rows with a token of a user
     std::int64_t filled = 0;  ///< rows whose content is in the cache
     bool indexed = false;
-    std::uint64_t content = 0;  ///< BlockPool::content()
-    std::uint64_t hash = 0;
-    std::uint64_t parent = 0;  ///< id of the block before it; 0: it is a first block
-    std::uint64_t id = 0;      ///< of all tokens up to its last one; 0: not whole
-    std::string scope = {};    ///< of a first block
-    std::array<std::int32_t, kBlock> tokens = {};
     std::int64_t before = -1;  ///< in the list of unused blocks; -1: it is the first
     std::int64_t after = -1;   ///< -1: it is the last
   };
@@ -128,7 +154,11 @@ class BlockPool {
   std::int64_t find(const Sequence& sequence, std::uint64_t parent,
                     std::span<const std::int32_t> tokens) const;
   std::uint64_t hash_of(std::uint64_t parent, std::span<const std::int32_t> tokens) const;
+  std::int64_t bring_back(const Sequence& sequence, std::uint64_t parent,
+                          std::span<const std::int32_t> tokens);
   std::optional<std::int64_t> take();
+  void move_to_host(std::int64_t block);
+  void cancel_copies_to(std::int64_t block);
   void add_to_free(std::int64_t block);
   void add_to_unused(std::int64_t block);
   void remove_from_unused(std::int64_t block);
@@ -156,6 +186,10 @@ class BlockPool {
   std::int64_t last_unused_ = -1;
   std::int64_t unused_ = 0;
   std::unordered_multimap<std::uint64_t, std::int64_t> index_;  // by hash
+  HostBlocks host_;
+  HostTraffic traffic_;
+  // At most one to each block. Of those from a block to the host there is one, too: rows that are
+  // not copied yet do not leave it again.
   std::vector<BlockCopy> pending_;
   std::uint64_t next_id_ = 1;
   std::uint64_t next_content_ = 1;

@@ -17,8 +17,8 @@ struct MissingRows {
   std::int64_t token = 0;  ///< that the first of them is of
 };
 
-/// A change of a pool that is undone unless it is committed. Then rows that were to be written
-/// count as lost, as some of them may have been.
+/// A change of a pool that is undone unless it is committed. Then rows that were to be written or
+/// copied to count as lost, as some of them may have been.
 class SequenceReplacement {
  public:
   /// Keeps a copy of the pool, which must have no pending copies and outlive this.
@@ -29,8 +29,9 @@ class SequenceReplacement {
 
   /// Gives the sequence these tokens, of which the rows of the first `cached` are known. Whole
   /// blocks that the pool knows are shared. InvalidArgument if there is no room. To be called once.
+  /// The pool's pending copies are to be made before rows are written.
   Status set_tokens(std::span<const std::int32_t> tokens, std::int64_t cached);
-  /// The known rows that its blocks lack.
+  /// The known rows that its blocks lack once the copies are made.
   std::span<const MissingRows> missing() const { return missing_; }
   /// These rows have been written.
   void commit();
@@ -41,6 +42,7 @@ class SequenceReplacement {
   std::int64_t sequence_;
   std::int64_t cached_ = 0;
   std::vector<MissingRows> missing_;
+  std::vector<BlockCopy> copies_;
   bool committed_ = false;
 };
 

@@ -32,14 +32,23 @@ std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length, bo
 }
 
 bool StateSlots::is_valid(const Place& place) const {
-  return place.block >= 0 && pool_.content(place.block) == place.content;
+  return place.block >= 0 && pool_.has_content(place.block, place.content);
 }
 
-/// The slot with the states at the end of a block.
+bool StateSlots::is_of(std::int64_t slot, std::int64_t block) const {
+  const Place& place = slots_[slot].place;
+  return place.block >= 0 && place.content == pool_.content(block);
+}
+
+/// The slot with the states at the end of a block. Content that comes back from the host may be in
+/// another block.
 std::optional<std::int64_t> StateSlots::find(std::int64_t block) const {
-  const std::int64_t slot = slot_of_block_[block];
-  if (slots_[slot].place.block != block || !is_valid(slots_[slot].place)) return std::nullopt;
-  return slot;
+  if (is_of(slot_of_block_[block], block)) return slot_of_block_[block];
+  if (pool_.host().slot_count() == 0) return std::nullopt;
+  for (std::int64_t slot = kZero + 1; slot < std::ssize(slots_); ++slot) {
+    if (is_of(slot, block)) return slot;
+  }
+  return std::nullopt;
 }
 
 /// A slot that no sequence continues from: an empty one, else the oldest checkpoint.
@@ -78,6 +87,7 @@ SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, bool prompt_en
   const bool alone =
       source != kZero && slots_[source].users == 1 && !is_valid(slots_[source].place);
   const std::int64_t target = alone ? source : take();
+  slots_[target].place = {};
   use(sequence, end, target);
   if (is_checkpoint(number, end, prompt_ends)) {
     const std::int64_t block = pool_.blocks(number)[to_size(end / kCacheBlock - 1)];
@@ -124,10 +134,14 @@ void StateSlots::restart(std::int64_t number) {
 
 void StateSlots::advance(std::int64_t number, std::int64_t most) {
   const auto blocks = pool_.blocks(number);
-  const std::int64_t rows = std::min(most, pool_.cached(number));
+  const std::int64_t rows = std::min(most, pool_.promised(number));
   for (std::int64_t i = rows / kCacheBlock; i * kCacheBlock > position(number); --i) {
-    const auto slot = find(blocks[to_size(i - 1)]);
-    if (slot) return use(sequences_[number], i * kCacheBlock, *slot);
+    const std::int64_t block = blocks[to_size(i - 1)];
+    const auto slot = find(block);
+    if (!slot) continue;
+    slots_[*slot].place.block = block;
+    slot_of_block_[block] = *slot;
+    return use(sequences_[number], i * kCacheBlock, *slot);
   }
 }
 

@@ -46,7 +46,7 @@ class StateSlots {
   void abandon();
 
   /// Continues from the last checkpoint of the sequence's first `most` tokens, where that includes
-  /// more of them and all their rows are in the cache.
+  /// more of them and all their rows are in the cache, or will be once pending copies are made.
   void advance(std::int64_t sequence, std::int64_t most);
   /// After the sequence's last tokens have gone: states of a token that has gone are not used.
   void truncate(std::int64_t sequence);
@@ -86,6 +86,7 @@ class StateSlots {
   };
 
   bool is_valid(const Place& place) const;
+  bool is_of(std::int64_t slot, std::int64_t block) const;
   std::optional<std::int64_t> find(std::int64_t block) const;
   void use(Sequence& sequence, std::int64_t position, std::int64_t slot);
   bool is_checkpoint(std::int64_t sequence, std::int64_t end, bool prompt_ends) const;

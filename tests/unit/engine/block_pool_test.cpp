@@ -385,30 +385,191 @@ TEST(SequenceReplacement, UndoLosesOnlyRowsThatWereToBeWritten) {
   EXPECT_TRUE(std::ranges::equal(pool.tokens(1), tokens_of(130, 1)));
 }
 
-/// 10,000 random operations. The account has the content of each row: all tokens up to its own.
-class RandomOperations : public testing::TestWithParam<bool> {};
+TEST(BlockPoolWithHost, BlocksThatAreGivenToOthersComeBack) {
+  BlockPool pool = pool_of(2, 4 * kBlock, true);
+  pool.set_host_slots(8);
+  compute(pool, 0, tokens_of(3 * kBlock));
+  const std::uint64_t content = pool.content(pool.blocks(0)[1]);
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(4 * kBlock, 9));
+  EXPECT_EQ(pool.host().used(), 2) << "the pool has five blocks";
+  EXPECT_EQ(pool.host_traffic().saved, 2);
+  EXPECT_TRUE(pool.has_content(0, content));
+  pool.truncate(0, 0);
+  ASSERT_TRUE(pool.append(1, tokens_of(3 * kBlock), true));
+  EXPECT_EQ(pool.cached(1), kBlock) << "the second block is not copied yet";
+  EXPECT_EQ(pool.promised(1), 2 * kBlock);
+  const auto is_back = [&](const BlockCopy& copy) {
+    return copy.way == CopyWay::kFromHost && copy.to == pool.blocks(1)[1];
+  };
+  EXPECT_EQ(std::ranges::count_if(pool.pending(), is_back), 1);
+  while (!pool.pending().empty()) pool.mark_copied();
+  EXPECT_EQ(pool.cached(1), 2 * kBlock) << "the last token is computed";
+  EXPECT_EQ(pool.content(pool.blocks(1)[1]), content);
+  EXPECT_EQ(pool.host_traffic().restored, 1);
+}
+
+/// A block is saved before anything else is written to it.
+TEST(BlockPoolWithHost, CopiesAreInTheOrderOfTheirCauses) {
+  BlockPool pool = pool_of(1, 2 * kBlock, true);
+  pool.set_host_slots(8);
+  compute(pool, 0, tokens_of(2 * kBlock));
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(2 * kBlock, 1));
+  pool.truncate(0, 0);
+  ASSERT_TRUE(pool.append(0, tokens_of(2 * kBlock), true));
+  const auto pending = pool.pending();
+  ASSERT_EQ(pending.size(), 3U) << "both blocks are saved, and the first one comes back";
+  EXPECT_EQ(pending[0].way, CopyWay::kToHost);
+  EXPECT_EQ(pending[1].way, CopyWay::kFromHost);
+  EXPECT_EQ(pending[0].from, pending[1].to);
+  EXPECT_NE(pending[0].to, pending[1].from);
+  EXPECT_EQ(pending[2].way, CopyWay::kToHost);
+}
+
+TEST(BlockPoolWithHost, ContentThatComesBackIsNotCopiedToTheHostAgain) {
+  BlockPool pool = pool_of(1, 2 * kBlock, true);
+  pool.set_host_slots(8);
+  for (const std::int32_t kind : {0, 1, 0, 1, 0, 1}) {
+    compute(pool, 0, tokens_of(2 * kBlock, kind));
+    pool.truncate(0, 0);
+  }
+  // Of each text the first block; the second one, with the last token, is computed each time.
+  EXPECT_EQ(pool.host_traffic().restored, 4);
+  EXPECT_EQ(pool.host_traffic().saved, 4);
+}
+
+TEST(BlockPoolWithHost, AnAppendThatFailsLeavesNoCopyFromTheHost) {
+  BlockPool pool = pool_of(2, 3 * kBlock, true);
+  pool.set_host_slots(8);
+  compute(pool, 0, tokens_of(3 * kBlock));
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(3 * kBlock, 1));
+  pool.truncate(0, kBlock);
+  ASSERT_FALSE(pool.append(1, tokens_of(4 * kBlock), true));
+  for (const BlockCopy& copy : pool.pending()) EXPECT_EQ(copy.way, CopyWay::kToHost);
+  EXPECT_EQ(pool.taken(), kBlock);
+  // The slots are free to be used, and the content is there.
+  while (!pool.pending().empty()) pool.mark_copied();
+  ASSERT_TRUE(pool.append(1, tokens_of(2 * kBlock), true));
+  EXPECT_EQ(pool.promised(1), kBlock);
+}
+
+TEST(BlockPoolWithHost, ScopesDoNotFindEachOthersSlots) {
+  BlockPool pool = pool_of(1, 2 * kBlock, true);
+  pool.set_host_slots(8);
+  pool.set_scope(0, "alice");
+  compute(pool, 0, tokens_of(2 * kBlock));
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(2 * kBlock, 1));
+  const auto found_in = [&](const char* scope) {
+    pool.truncate(0, 0);
+    pool.set_scope(0, scope);
+    EXPECT_TRUE(pool.append(0, tokens_of(2 * kBlock), true));
+    return pool.promised(0);
+  };
+  EXPECT_EQ(found_in("bob"), 0);
+  EXPECT_EQ(found_in(""), 0);
+  EXPECT_EQ(found_in("alice"), kBlock);
+}
+
+TEST(BlockPoolWithHost, LostContentOfBlocksInUseComesBack) {
+  BlockPool pool = pool_of(2, 4 * kBlock, true);
+  pool.set_host_slots(8);
+  compute(pool, 0, tokens_of(3 * kBlock));
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(4 * kBlock, 1));
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(3 * kBlock));
+  ASSERT_EQ(pool.host_traffic().restored, 1);
+  pool.truncate(0, 2 * kBlock);
+  // Copies to the host that are not made yet have no source any more.
+  ASSERT_TRUE(pool.append(1, tokens_of(2 * kBlock, 7), true));
+  const auto saved = std::ranges::count(pool.pending(), CopyWay::kToHost, &BlockCopy::way);
+  ASSERT_GT(saved, 0);
+  const std::int64_t used = pool.host().used();
+  pool.lose_content();
+  EXPECT_EQ(pool.host().used(), used - saved);
+  EXPECT_EQ(pool.cached(0), 0);
+  for (const BlockCopy& copy : pool.pending()) EXPECT_EQ(copy.way, CopyWay::kFromHost);
+  EXPECT_EQ(std::ssize(pool.pending()), 1);
+  EXPECT_EQ(pool.pending()[0].to, pool.blocks(0)[1]);
+}
+
+TEST(SequenceReplacement, UndoLosesSlotsThatWereOverwritten) {
+  BlockPool pool = pool_of(1, 2 * kBlock, true);
+  pool.set_host_slots(1);
+  compute(pool, 0, tokens_of(2 * kBlock));
+  pool.truncate(0, 0);
+  compute(pool, 0, tokens_of(2 * kBlock, 1));
+  ASSERT_EQ(pool.host().used(), 1);
+  {
+    SequenceReplacement replacement(pool, 0);
+    ASSERT_FALSE(replacement.set_tokens(tokens_of(3 * kBlock, 2), 1)) << "no room";
+  }
+  EXPECT_EQ(pool.host().used(), 1);
+  {
+    SequenceReplacement replacement(pool, 0);
+    ASSERT_TRUE(replacement.set_tokens(tokens_of(2 * kBlock, 2), 1));
+    ASSERT_FALSE(pool.pending().empty());
+    while (!pool.pending().empty()) pool.mark_copied();
+  }
+  EXPECT_EQ(pool.host().used(), 0);
+  EXPECT_TRUE(std::ranges::equal(pool.tokens(0), tokens_of(2 * kBlock, 1)));
+}
+
+struct PoolKind {
+  const char* name = "";
+  bool reuse = false;
+  std::int64_t slots = 0;
+  bool collides = false;
+};
+
+/// 10,000 random operations. The account has the content of each row, of blocks and of slots: a
+/// number for the scope, and all tokens up to its own.
+class RandomOperations : public testing::TestWithParam<PoolKind> {};
 
 TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
   constexpr std::int64_t kSequences = 5;
   constexpr std::int64_t kContext = 900;
-  BlockPool pool = pool_of(kSequences, kContext, GetParam());
+  const PoolKind kind = GetParam();
   const std::int64_t blocks = ceil_div(cache_rows_needed(kContext, kSequences), kBlock);
+  BlockPoolOptions options = {
+      .sequences = kSequences, .context = kContext, .blocks = blocks, .reuse = kind.reuse};
+  if (kind.collides)
+    options.hash = [](std::uint64_t, std::span<const std::int32_t>) { return 5ULL; };
+  BlockPool pool(options);
+  if (kind.slots > 0) pool.set_host_slots(kind.slots);
   std::vector<Tokens> rows(static_cast<std::size_t>(blocks * kBlock));
+  std::vector<Tokens> host_rows(static_cast<std::size_t>(kind.slots * kBlock));
   std::vector<Tokens> expected(kSequences);  // tokens
+  std::vector<std::int32_t> scopes(kSequences);
   std::mt19937 random(11);
   const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % n); };
   std::int64_t shared = 0;
   std::int64_t refused = 0;
   std::int64_t kept = 0;
   std::int64_t replaced = 0;
+  std::int64_t back_after_loss = 0;
   const auto row_of = [&](std::int64_t sequence, std::int64_t position) -> Tokens& {
     const std::int64_t block = pool.blocks(sequence)[static_cast<std::size_t>(position / kBlock)];
     return rows[static_cast<std::size_t>(block * kBlock + position % kBlock)];
   };
+  const auto content_of = [&](std::int64_t sequence, const Tokens& tokens, std::int64_t position) {
+    Tokens content = {-1000 - scopes[static_cast<std::size_t>(sequence)]};
+    content.insert(content.end(), tokens.begin(), tokens.begin() + position + 1);
+    return content;
+  };
+  const auto ends_of = [&](const BlockCopy& copy) {
+    std::vector<Tokens>& from = copy.way == CopyWay::kFromHost ? host_rows : rows;
+    std::vector<Tokens>& to = copy.way == CopyWay::kToHost ? host_rows : rows;
+    return std::pair(from.begin() + copy.from * kBlock, to.begin() + copy.to * kBlock);
+  };
   const auto copy_pending = [&] {
     while (!pool.pending().empty()) {
       const BlockCopy copy = pool.pending().front();
-      std::copy_n(rows.begin() + copy.from * kBlock, copy.rows, rows.begin() + copy.to * kBlock);
+      const auto [from, to] = ends_of(copy);
+      std::copy_n(from, copy.rows, to);
       pool.mark_copied();
     }
   };
@@ -416,7 +577,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
     const std::int64_t one = below(kSequences);
     Tokens& tokens = expected[static_cast<std::size_t>(one)];
     const auto length = static_cast<std::int64_t>(tokens.size());
-    switch (below(9)) {
+    switch (below(11)) {
       case 0:
       case 1:
       case 2: {  // tokens of a few kinds, so that prefixes are found
@@ -437,8 +598,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
         copy_pending();
         const std::int64_t first = pool.cached(one);
         const std::int64_t end = first + below(length - first + 1);
-        for (std::int64_t i = first; i < end; ++i)
-          row_of(one, i).assign(tokens.begin(), tokens.begin() + i + 1);
+        for (std::int64_t i = first; i < end; ++i) row_of(one, i) = content_of(one, tokens, i);
         pool.mark_cached(one, end);
         break;
       }
@@ -454,6 +614,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
         pool.fork(one, other, shorter);
         expected[static_cast<std::size_t>(other)] =
             Tokens(tokens.begin(), tokens.begin() + shorter);
+        scopes[static_cast<std::size_t>(other)] = scopes[static_cast<std::size_t>(one)];
         break;
       }
       case 6:  // a failed step writes rows up to the next block that is in the cache
@@ -471,11 +632,12 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
         const bool fails = below(3) == 0;
         SequenceReplacement replacement(pool, one);
         if (!replacement.set_tokens(more, known)) break;
+        copy_pending();
         for (const MissingRows& missing : replacement.missing()) {
           for (std::int64_t i = 0; i < missing.count; ++i) {
             Tokens& row =
                 rows[static_cast<std::size_t>(missing.block * kBlock + missing.first + i)];
-            row.assign(more.begin(), more.begin() + missing.token + i + 1);
+            row = content_of(one, more, missing.token + i);
             if (fails) row = {-3};
           }
         }
@@ -485,10 +647,36 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
         ++replaced;
         break;
       }
+      case 8:
+        if (pool.pending().empty()) break;
+        if (below(2) == 0) {  // some of the copies; the next one fails in the middle
+          const auto count = below(std::ssize(pool.pending()));
+          for (std::int64_t i = 0; i < count; ++i) {
+            const auto [from, to] = ends_of(pool.pending().front());
+            std::copy_n(from, pool.pending().front().rows, to);
+            pool.mark_copied();
+          }
+          *ends_of(pool.pending().front()).second = {-4};
+        }
+        break;
+      case 9: {  // known tokens only; now and then in another scope
+        if (below(4) == 0) {
+          pool.truncate(one, 0);
+          tokens.clear();
+          scopes[static_cast<std::size_t>(one)] = static_cast<std::int32_t>(below(2));
+          pool.set_scope(one, scopes[static_cast<std::size_t>(one)] == 0 ? "" : "other");
+        }
+        Tokens more = tokens_of(1 + below(400), 1);
+        for (auto& token : more) token += static_cast<std::int32_t>(tokens.size());
+        const std::int64_t known = pool.append_known(one, more);
+        tokens.insert(tokens.end(), more.begin(), more.begin() + known);
+        break;
+      }
       default:
         if (below(50) == 0) {
           pool.lose_content();
           for (Tokens& row : rows) row = {-2};
+          back_after_loss += std::ssize(pool.pending());
         }
     }
     // No block is lost, or counted wrong.
@@ -500,9 +688,9 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
       for (const std::int64_t block : pool.blocks(s)) ++users[block];
       const std::int64_t cached = pool.cached(s);
       ASSERT_LE(cached, pool.length(s)) << step;
+      ASSERT_LE(cached, pool.promised(s)) << step;
       for (std::int64_t i = 0; i < cached; ++i) {
-        ASSERT_TRUE(
-            std::ranges::equal(row_of(s, i), std::span(own).first(static_cast<std::size_t>(i + 1))))
+        ASSERT_EQ(row_of(s, i), content_of(s, own, i))
             << "step " << step << ", sequence " << s << ", token " << i;
       }
     }
@@ -526,16 +714,28 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
     ASSERT_LE(std::ssize(users) -
                   std::ranges::count(users, 0, &decltype(users)::value_type::second) + pool.kept(),
               blocks);
+    // Memory for pending copies is there from the start.
+    ASSERT_LE(std::ssize(pool.pending()), 2 * blocks) << step;
+    ASSERT_LE(pool.host().used(), kind.slots);
     shared += shares ? 1 : 0;
     kept += pool.kept() > 0 ? 1 : 0;
   }
   EXPECT_GT(shared, 1000);
   EXPECT_GT(refused, 50);
   EXPECT_GT(replaced, 200);
-  EXPECT_EQ(kept > 1000, GetParam());
+  EXPECT_EQ(kept > 1000, kind.reuse);
+  EXPECT_EQ(pool.host_traffic().saved > 50, kind.slots > 0) << pool.host_traffic().saved;
+  EXPECT_EQ(pool.host_traffic().restored > 50, kind.slots > 0) << pool.host_traffic().restored;
+  EXPECT_EQ(back_after_loss > 5, kind.slots > 0) << back_after_loss;
 }
 
-INSTANTIATE_TEST_SUITE_P(WithAndWithoutReuse, RandomOperations, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(BlockPool, RandomOperations,
+                         testing::Values(PoolKind{"WithoutReuse", false, 0, false},
+                                         PoolKind{"WithReuse", true, 0, false},
+                                         PoolKind{"WithFewSlots", true, 3, false},
+                                         PoolKind{"WithManySlots", true, 200, false},
+                                         PoolKind{"WithCollisions", true, 20, true}),
+                         [](const auto& kind) { return kind.param.name; });
 
 /// The worst distribution of a context over sequences, found by trying all.
 std::int64_t most_blocks(std::int64_t context, std::int64_t sequences) {

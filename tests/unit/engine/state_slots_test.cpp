@@ -153,6 +153,31 @@ TEST(StateSlots, AnotherSequenceStartsFromTheCheckpointOfItsTokens) {
   EXPECT_EQ(account.compute(0), 700 - 640);
 }
 
+/// The block has another number then.
+TEST(StateSlots, ACheckpointIsFoundAgainWithContentThatComesBackFromTheHost) {
+  for (const std::int64_t slots : {0, 40}) {
+    Account account(1, 8, true, 10);
+    if (slots > 0) account.pool.set_host_slots(slots);
+    account.append(0, range(0, 300));
+    account.compute(0);
+    const std::int64_t block = account.pool.blocks(0)[3];
+    account.truncate(0, 0);
+    account.append(0, range(5000, 640));  // all blocks of the cache
+    account.compute(0);
+    account.truncate(0, 0);
+    account.append(0, range(9000, 70));
+    account.compute(0);
+    account.truncate(0, 0);
+    account.append(0, range(0, 300));
+    EXPECT_EQ(account.compute(0), slots > 0 ? 300 - 256 : 300);
+    EXPECT_TRUE(slots == 0 || account.pool.blocks(0)[3] != block);
+    // It is used again, not only once.
+    account.truncate(0, 0);
+    account.append(0, range(0, 300));
+    EXPECT_EQ(account.compute(0), 300 - 256);
+  }
+}
+
 TEST(StateSlots, TheCheckpointThatWasUsedLastIsKept) {
   Account account(1, 2, true);
   for (std::int32_t text = 2000; text < 12000; text += 1000) {
@@ -211,14 +236,15 @@ TEST(StateSlots, SeveralStepsMayBeUnderWay) {
   }
 }
 
-TEST(StateSlots, AnyOperationsKeepEachSequencesStates) {
+void keep_each_sequences_states(std::int64_t host_slots) {
   for (const std::int64_t checkpoints : {0, 1, 3, 40}) {
     std::mt19937 random(static_cast<unsigned>(checkpoints) + 1);
     const auto below = [&](std::int64_t n) {
       return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random);
     };
     constexpr std::int64_t kSequences = 5;
-    Account account(kSequences, checkpoints, checkpoints != 3, 160);
+    Account account(kSequences, checkpoints, checkpoints != 3, host_slots > 0 ? 130 : 160);
+    if (host_slots > 0) account.pool.set_host_slots(host_slots);
     for (int step = 0; step < 4000; ++step) {
       const std::int64_t sequence = below(kSequences);
       const std::int64_t length = account.pool.length(sequence);
@@ -253,7 +279,18 @@ TEST(StateSlots, AnyOperationsKeepEachSequencesStates) {
       for (std::int64_t i = 0; i < kSequences; ++i)
         ASSERT_LE(account.slots.position(i), account.pool.length(i));
     }
+    if (host_slots > 50 && checkpoints != 3) {
+      EXPECT_GT(account.pool.host_traffic().restored, 20);
+    }
   }
+}
+
+TEST(StateSlots, AnyOperationsKeepEachSequencesStates) {
+  keep_each_sequences_states(0);
+}
+
+TEST(StateSlots, AnyOperationsKeepEachSequencesStatesWithBlocksInTheHost) {
+  for (const std::int64_t slots : {5, 100}) keep_each_sequences_states(slots);
 }
 
 }  // namespace
