@@ -147,6 +147,7 @@ struct BatcherStatistics {
   std::int64_t computed_tokens = 0;
   std::int64_t pauses = 0;  ///< of running requests, for want of cache rows
   std::int64_t taken = 0;   ///< tokens in the context now: Session::taken()
+  HostCacheUse host_cache = {};
 };
 
 class Batcher {

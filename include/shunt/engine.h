@@ -80,6 +80,12 @@ struct SessionOptions {
   /// was truncated, as long as there is room. Blocks of 64 tokens are found by their tokens and all
   /// tokens before. Logits may differ in the last digits from those without, as with other batches.
   bool reuse_prefixes = false;
+  /// With reuse_prefixes: bytes of host memory that keep blocks of the cache of devices once others
+  /// need the room. Their rows are copied back instead of computed again. It is allocated at once,
+  /// in whole blocks. A note has the reason if none is: less than a block, no room, or a cache that
+  /// is in host memory already. 0: none. At most kMaxHostCache. Invalid without reuse_prefixes.
+  std::uint64_t host_cache_bytes = 0;
+  static constexpr std::uint64_t kMaxHostCache = std::uint64_t{1} << 50;
   /// Copies of states that the session keeps, for models that have states of a fixed size (state
   /// space models, linear attention). From a copy a sequence goes back, is forked, or continues
   /// the tokens of another one; the tokens after the copy are computed again. Without any, all are.
@@ -218,8 +224,16 @@ class Model {
 
 /// Bytes that a session allocates in addition to the weights.
 struct SessionMemory {
-  std::uint64_t cache = 0;
+  std::uint64_t cache = 0;  ///< with SessionOptions::host_cache_bytes
   std::uint64_t activations = 0;
+};
+
+/// Blocks of 64 tokens in host memory: SessionOptions::host_cache_bytes.
+struct HostCacheUse {
+  std::int64_t blocks = 0;    ///< that there is room for
+  std::int64_t used = 0;      ///< of these, now
+  std::int64_t saved = 0;     ///< copied from the cache so far
+  std::int64_t restored = 0;  ///< copied back to it so far
 };
 
 /// Tokens for one of a session's sequences.
@@ -308,6 +322,8 @@ class Session {
   /// Tokens that its steps have computed so far: less than were appended where sequences share
   /// their cache, and more where tokens were computed again.
   std::int64_t computed() const;
+  /// The use of host memory for blocks of the cache.
+  HostCacheUse host_cache() const;
   /// Bytes that it has allocated.
   SessionMemory memory() const;
   /// Its memory, without weights, by device and purpose.

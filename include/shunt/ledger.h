@@ -28,6 +28,7 @@ enum class Purpose : std::uint8_t {
   kWeights,
   kMappedWeights,  ///< used in place in the mapped file: nothing is allocated for them
   kCache,
+  kHostCache,    ///< blocks of the cache of devices that host memory keeps
   kActivations,  ///< results, copies of tensors of other devices, scratch
   kInputs,       ///< MemoryUse::inputs
   kStaging,      ///< MemoryUse::staging: the host's ends of copies
@@ -37,7 +38,7 @@ enum class Purpose : std::uint8_t {
   kWorkspace,
   kGraphs,
 };
-/// The purpose as tables have it: "weights", "mapped weights", "cache".
+/// The purpose as tables have it: "weights", "mapped weights", "cache", "host cache".
 std::string_view to_string(Purpose purpose);
 
 /// Bytes of one purpose on one device.

@@ -67,6 +67,7 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
           }
         }
         request.limits = device_limits(model->devices, load.memory_margin);
+        request.host_cache = session.host_cache_bytes;
         auto fit = fit_model(*model, request);
         if (!fit) return std::move(fit.error()).with_context(path);
 

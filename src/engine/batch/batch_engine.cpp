@@ -131,6 +131,7 @@ void BatchEngine::update_statistics() {
   statistics_.running = std::ssize(running_);
   statistics_.computed_tokens = session_.computed();
   statistics_.taken = session_.taken();
+  statistics_.host_cache = session_.host_cache();
 }
 
 /// Requests that their readers cancelled, and those whose time is over. Many requests may wait, so

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/to_size.h"
 #include "engine/load/fit_assign.h"
 #include "engine/load/fit_by_file.h"
 #include "engine/load/fit_note.h"
@@ -59,6 +60,7 @@ class Fitter {
       if (!out_of_memory || !reduce_after(predicted.error())) return Error(predicted.error());
     }
     SHUNT_TRY(check());
+    add_host_cache();
     if (!endless_ && request_.may_overlap) SHUNT_TRY(try_to_overlap());
     return result();
   }
@@ -214,6 +216,38 @@ class Fitter {
     return "";
   }
 
+  /// Whether a device that computes with rows of the cache has them in memory of its own.
+  bool has_cache_of_device() const {
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      const DeviceIndex home = chosen_.homes[i];
+      if (leaves_[i].is_cache() && home != cpu_ && !model_.devices[home]->info().host_memory)
+        return true;
+    }
+    return false;
+  }
+
+  /// Host memory for blocks of the cache, if it is of use and there is room. It never moves a leaf.
+  void add_host_cache() {
+    if (request_.host_cache == 0) return;
+    const auto leave_out = [&](const std::string& reason) {
+      host_note_ = fmt::format("no host memory for blocks of the KV cache: {}", reason);
+    };
+    if (!has_cache_of_device()) return leave_out("all of the cache is in host memory");
+    host_ = host_layout(*steps_.front(), request_.host_cache);
+    if (host_.slots == 0) {
+      return leave_out(fmt::format("a block takes {}, and {} are given",
+                                   counted(host_.slot_bytes(), "byte"), request_.host_cache));
+    }
+    bounds_.host_cache = takes_[cpu_].host_cache = host_.bytes();
+    if (const Status fits = check(); !fits) {
+      bounds_.host_cache = takes_[cpu_].host_cache = 0;
+      host_.slots = 0;
+      return leave_out(fits.error().message());
+    }
+    host_note_ = fmt::format("{}: {} for {} of the KV cache", names_[cpu_],
+                             size_text(host_.bytes()), counted(to_size(host_.slots), "block"));
+  }
+
   /// Steps of a prompt overlap if there is memory for that. It never moves a weight.
   Status try_to_overlap() {
     const PerDevice<DeviceBytes> without = takes_;
@@ -255,6 +289,7 @@ class Fitter {
     fit.used = bounds_.used;
     fit.most_streamed = bounds_.most_streamed;
     fit.stream_bytes = bounds_.of_used(bounds_.most_streamed);
+    fit.host = host_;
     fit.overlap = bounds_.overlap;
     fit.short_of_room = short_of_room_;
     fit.planned = allocated();
@@ -268,6 +303,7 @@ class Fitter {
       fit.notes.push_back(to_line({names_[d], d == cpu_, layers, takes, request_.limits[d],
                                    names_in_pool(d, request_.limits, names_), of_pool, own}));
     }
+    if (!host_note_.empty()) fit.notes.push_back(host_note_);
     return fit;
   }
 
@@ -287,6 +323,8 @@ class Fitter {
   PerDevice<DeviceBytes> takes_;
   int rounds_ = 0;
   bool short_of_room_ = false;  // something was left out somewhere
+  HostLayout host_;
+  std::string host_note_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "engine/load/fit_request.h"
 #include "engine/load/homes.h"
+#include "engine/load/host_layout.h"
 #include "engine/model_state.h"
 #include "shunt/ledger.h"
 
@@ -27,6 +28,7 @@ struct Fit {
   PerDevice<std::uint64_t> most_streamed;
   std::vector<std::uint64_t> stream_bytes;
   std::vector<std::string> notes;  ///< the decisions, a line for each device
+  HostLayout host = {};            ///< host memory for blocks of the cache; no slots: none
   bool overlap = false;            ///< there is room for steps_in_flight(); else for one
   bool short_of_room = false;      ///< a device has less than it would if it had more memory
 };

@@ -15,6 +15,7 @@ struct FitBounds {
   PerDevice<std::uint64_t> most_streamed;  ///< bytes of weights that are sent there for one op
   bool overlap = false;                    ///< plans are made for steps_in_flight(); else for one
   std::int64_t lone_tokens = 0;            ///< FitRequest::lone_tokens
+  std::uint64_t host_cache = 0;            ///< bytes of host memory for blocks of the cache
 
   /// Of values by device of the model, those of devices that are used.
   template <class Each>

@@ -45,6 +45,7 @@ class Predictor {
 
   Status add_leaves() {
     for (const DeviceIndex d : takes_.indices()) SHUNT_TRY(add_leaves_on(d));
+    takes_[model_.devices.cpu()].host_cache = bounds_.host_cache;
     return ok();
   }
 
@@ -145,6 +146,7 @@ void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes)
   ledger.add(device, Purpose::kWeights, takes.weights);
   ledger.add(device, Purpose::kMappedWeights, takes.mapped);
   ledger.add(device, Purpose::kCache, takes.cache);
+  ledger.add(device, Purpose::kHostCache, takes.host_cache);
   ledger.add(device, Purpose::kActivations, takes.activations);
   ledger.add(device, Purpose::kInputs, takes.inputs);
   ledger.add(device, Purpose::kStaging, takes.staging);

@@ -18,6 +18,7 @@ struct DeviceBytes {
   std::uint64_t weights = 0;
   std::uint64_t mapped = 0;  ///< used in place in the file, so not allocated
   std::uint64_t cache = 0;
+  std::uint64_t host_cache = 0;  ///< blocks of the cache of devices
   std::uint64_t activations = 0;
   std::uint64_t inputs = 0;
   std::uint64_t staging = 0;
@@ -25,7 +26,9 @@ struct DeviceBytes {
   std::uint64_t must_stream = 0;  ///< the same for ops that the user pinned there
   std::uint64_t pinned = 0;       ///< of inputs and staging: host memory, not the device's
 
-  std::uint64_t allocated() const { return weights + cache + activations + inputs + staging; }
+  std::uint64_t allocated() const {
+    return weights + cache + host_cache + activations + inputs + staging;
+  }
   std::uint64_t own() const { return allocated() - pinned; }
 };
 void add_to(Ledger& ledger, const std::string& device, const DeviceBytes& takes);

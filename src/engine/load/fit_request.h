@@ -29,6 +29,8 @@ struct FitRequest {
   bool may_overlap = true;  ///< Fit::overlap may be true
   /// Steps of at most this number of tokens follow no other of their plan.
   std::int64_t lone_tokens = 0;
+  /// Bytes of host memory for blocks of the cache of devices, at most.
+  std::uint64_t host_cache = 0;
 };
 
 }  // namespace shunt

@@ -108,6 +108,7 @@ Result<Blocks> fit_and_allocate(const ModelState& model, const StepGraph& step,
     FitRequest request;
     request.steps = session_steps(options.session);
     request.limits = device_limits(model.devices, options.memory_margin);
+    request.host_cache = options.session.host_cache_bytes;
     budget.limit(request);
     if (!homes.empty()) request.loaded = &homes;
     Blocks blocks;

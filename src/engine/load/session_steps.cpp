@@ -42,6 +42,15 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
     return invalid("a cache of type {}; it may be {}", to_string(chosen.cache_type),
                    list_types(kCacheTypes));
   }
+  if (chosen.host_cache_bytes > SessionOptions::kMaxHostCache) {
+    return invalid("{} bytes of host memory for the cache; there may be up to {}",
+                   chosen.host_cache_bytes, SessionOptions::kMaxHostCache);
+  }
+  if (chosen.host_cache_bytes > 0 && !chosen.reuse_prefixes) {
+    return invalid(
+        "host_cache_bytes is {}, but reuse_prefixes is false: no block of the cache is found again",
+        chosen.host_cache_bytes);
+  }
   chosen.batch = std::min(chosen.batch, chosen.context);
   if (options.checkpoints < -1) {
     return invalid("{} checkpoints; there may be 0 or more, or -1 for a number by their size",

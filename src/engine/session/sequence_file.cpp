@@ -155,6 +155,7 @@ Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, StateSlots* s
   const SavedSequence& saved = header_.sequence;
   SequenceReplacement replacement(pool, sequence);
   if (!replacement.set_tokens(saved.tokens, saved.cached)) return context_is_full(pool);
+  SHUNT_TRY(plans.make_copies(pool));
   SHUNT_TRY(write_rows(plans, replacement.missing()));
   if (states == nullptr) {
     replacement.commit();

@@ -69,6 +69,7 @@ struct Session::State {
   SessionOptions options;
   std::shared_ptr<const ModelState> loaded = {};  // the base of the plans
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
+  std::shared_ptr<HostRows> host = {};            // null: none; outlives the plans
   BlockPool pool;  // tokens, and where they are in the caches or in copies of them
   std::optional<StateSlots> states = {};  // of models that have states
   /// The number of first tokens that will be in the caches once steps under way have ended.
@@ -185,7 +186,11 @@ struct Session::State {
     if (plans && plans->intact() && loaded == now) return ok();
     set_aside(now->devices);
     loaded = now;
-    SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, options));
+    SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, options, host));
+    if (host == nullptr && made->host() != nullptr) {
+      pool.set_host_slots(made->host()->slots());
+      host = made->host();
+    }
     if (copies && !made->write_caches(*copies)) lose_cache("");
     copies.reset();
     plans = std::move(made);
@@ -217,29 +222,24 @@ struct Session::State {
 
   void lose_cache(const std::string& with) {
     copies.reset();
-    const std::int64_t lost = cached();
+    std::int64_t lost = cached();
     pool.lose_content();
-    if (states) states->clear();
-    if (lost == 0) return;
+    if (states) {
+      states->clear();  // so tokens are computed again, whatever rows there are
+    } else {
+      for (const BlockCopy& copy : pool.pending()) lost -= copy.rows * pool.users(copy.to);
+    }
+    if (lost <= 0) return;
     notes.push_back(fmt::format("the cache of {} is lost{}; it is computed again",
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
   StateSlots* states_or_null() { return states ? &*states : nullptr; }
 
-  /// Copies rows to blocks that tokens were appended to.
-  Status make_pending_copies() {
-    while (!pool.pending().empty()) {
-      SHUNT_TRY(plans->copy_rows(pool.pending().front()));
-      pool.mark_copied();
-    }
-    return ok();
-  }
-
   /// Does some work with the rows of caches: with the plans made, and all copies.
   Status on_rows(const std::function<Status()>& work) {
     return on_any_devices([&]() -> Status {
-      SHUNT_TRY(make_pending_copies());
+      SHUNT_TRY(plans->make_copies(pool));
       if (states) states->abandon();
       return work();
     });
@@ -247,7 +247,7 @@ struct Session::State {
 
   /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
-    SHUNT_TRY(make_pending_copies());
+    SHUNT_TRY(plans->make_copies(pool));
     writing.clear();
     if (states) states->abandon();
     for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = 0;
@@ -663,6 +663,12 @@ std::int64_t Session::computed() const {
   return state_->computed;
 }
 
+HostCacheUse Session::host_cache() const {
+  const HostBlocks& host = state_->pool.host();
+  const HostTraffic traffic = state_->pool.host_traffic();
+  return {host.slot_count(), host.used(), traffic.saved, traffic.restored};
+}
+
 Trace* Session::trace() const {
   return state_->options.trace.get();
 }
@@ -690,7 +696,7 @@ std::vector<std::string> Session::notes() const {
 
 SessionMemory Session::memory() const {
   const Ledger ledger = this->ledger();
-  return {.cache = ledger.total(Purpose::kCache),
+  return {.cache = ledger.total(Purpose::kCache) + ledger.total(Purpose::kHostCache),
           .activations = ledger.total(Purpose::kActivations) + ledger.total(Purpose::kInputs)};
 }
 

@@ -168,8 +168,33 @@ void SessionPlans::pin_sent_caches(const StepPlan& made, const Graph& graph) {
   pinned_caches_.merge(pin_ranges(sent, model_.devices, {}, available_memory(), "caches", notes_));
 }
 
+/// Without it the session works as well.
+void SessionPlans::allocate_host(const HostLayout& layout) {
+  if (host_ != nullptr || layout.slots == 0) return;
+  auto made = HostRows::allocate(model_.devices.cpu_device().memory(), layout);
+  if (made) {
+    host_ = std::move(*made);
+  } else {
+    notes_.push_back(
+        fmt::format("no host memory for blocks of the KV cache: {}", to_text(made.error())));
+  }
+}
+
+/// Lets devices pin the rows of their own caches.
+void SessionPlans::pin_host() {
+  RangesByDevice copied;
+  for (std::size_t i = 0; host_ != nullptr && i < caches_.size(); ++i) {
+    if (homes_.caches[i] == model_.devices.cpu() || cache_tensors_[i].is_state) continue;
+    copied[model_.devices[homes_.caches[i]]].emplace_back(host_->rows_of(i));
+  }
+  if (copied.empty()) return;
+  pinned_host_ =
+      pin_ranges(copied, model_.devices, {}, available_memory(), "blocks of the cache", notes_);
+}
+
 void SessionPlans::clear() {
   plans_.clear();
+  pinned_host_.clear();
   pinned_caches_.clear();
   sent_caches_.clear();
   cache_buffers_.clear();
@@ -185,6 +210,7 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
   const auto make = [&](const Fit& fit) -> Status {
     SHUNT_ASSIGN(const auto step, model_.build(steps.front()));
     SHUNT_TRY(allocate_caches(*step, fit.homes));
+    allocate_host(fit.host);
     for (const StepShape& shape : steps) {
       SHUNT_ASSIGN(StepPlan made, compile_step(shape, fit));
       plans_.emplace(std::pair(shape.tokens, shape.outputs), std::move(made));
@@ -196,26 +222,31 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
     request.loaded = &homes;
     request.wanted_caches = &model_.residency.caches;
     request.used = model_.residency.used;
+    request.host_cache = host_ == nullptr ? options_.host_cache_bytes : 0;
     SHUNT_ASSIGN(Fit fit, fit_model(model_, request));
     SHUNT_ASSIGN(const Verdict verdict, judge(request, fit));
     budget.plan(fit);
     const std::size_t notes_before = notes_.size();
+    const std::shared_ptr<HostRows> host_before = host_;
     if (Status made = make(fit); !made) {
       clear();
+      host_ = host_before;
       notes_.resize(notes_before);
       return made;
     }
     log_line(verdict);
     notes_.insert(notes_.end(), fit.notes.begin(), fit.notes.end());
     homes_ = std::move(fit.homes);
+    pin_host();
     return ok();
   };
   return budget.run(attempt, [this](const std::string& line) { note_refusal(line); });
 }
 
 Result<std::unique_ptr<SessionPlans>> SessionPlans::create(const ModelState& model,
-                                                           const SessionOptions& options) {
-  std::unique_ptr<SessionPlans> plans(new SessionPlans(model, options));
+                                                           const SessionOptions& options,
+                                                           std::shared_ptr<HostRows> host) {
+  std::unique_ptr<SessionPlans> plans(new SessionPlans(model, options, std::move(host)));
   SHUNT_TRY(plans->make_all(session_steps(options)));
   return plans;
 }
@@ -263,13 +294,33 @@ Address SessionPlans::row_at(std::size_t cache, std::int64_t row) const {
   return {start.buffer, start.offset + to_size(row) * cache_tensors_[cache].row_bytes};
 }
 
-Status SessionPlans::copy_rows(const BlockCopy& rows) {
-  for (std::size_t i = 0; i < caches_.size(); ++i) {
-    if (cache_tensors_[i].is_state) continue;
-    Status copied = copy(row_at(i, rows.to * kCacheBlock), row_at(i, rows.from * kCacheBlock),
-                         to_size(rows.rows) * cache_tensors_[i].row_bytes);
-    if (!copied) return of_cache(std::move(copied.error()), i);
+Status SessionPlans::make_copies(BlockPool& pool) {
+  while (!pool.pending().empty()) {
+    SHUNT_TRY(copy_rows(pool.pending().front()));
+    pool.mark_copied();
   }
+  return ok();
+}
+
+Status SessionPlans::copy_rows(const BlockCopy& rows) {
+  if (rows.way != CopyWay::kInCache && host_ == nullptr)
+    return fail(ErrorCode::kInternal, "there is no host memory for blocks of the cache");
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    if (!cache_tensors_[i].is_state) SHUNT_TRY(copy_rows(rows, i));
+  }
+  return ok();
+}
+
+Status SessionPlans::copy_rows(const BlockCopy& rows, std::size_t cache) {
+  const std::size_t bytes = to_size(rows.rows) * cache_tensors_[cache].row_bytes;
+  const std::int64_t from = rows.from * kCacheBlock;
+  const std::int64_t to = rows.to * kCacheBlock;
+  if (rows.way == CopyWay::kToHost)
+    return read_rows(cache, from, host_->rows(cache, rows.to).first(bytes));
+  if (rows.way == CopyWay::kFromHost)
+    return write_rows(cache, to, host_->rows(cache, rows.from).first(bytes));
+  Status copied = copy(row_at(cache, to), row_at(cache, from), bytes);
+  if (!copied) return of_cache(std::move(copied.error()), cache);
   return ok();
 }
 
@@ -382,6 +433,8 @@ Ledger SessionPlans::ledger() const {
       }
     }
   }
+  if (host_ != nullptr)
+    ledger.add(name_of(model_.devices.cpu_device()), Purpose::kHostCache, host_->bytes());
   for (const auto& [info, blocks] : moved_)
     ledger.add(name_of(model_.devices.cpu_device()), Purpose::kWeights, blocks.layout.total());
   return ledger;

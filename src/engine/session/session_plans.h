@@ -16,6 +16,7 @@
 #include "engine/load/weights_in_memory.h"
 #include "engine/model_state.h"
 #include "engine/session/block_pool.h"
+#include "engine/session/host_rows.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -42,9 +43,11 @@ class SessionPlans {
   /// With the plans that every session needs, so that a lack of room is reported before the first
   /// token. A device that refuses memory gets less, down to nothing. OutOfMemory if that is not
   /// enough. Unsupported if the model's policy denies the resulting fallbacks. `options` are
-  /// complete().
+  /// complete(). `host`: host memory for blocks of the cache that there is already; null: it is
+  /// allocated if the options ask for it, and there is a use and room for it.
   static Result<std::unique_ptr<SessionPlans>> create(const ModelState& model,
-                                                      const SessionOptions& options);
+                                                      const SessionOptions& options,
+                                                      std::shared_ptr<HostRows> host = nullptr);
 
   /// The plan for steps of `tokens` tokens and `outputs` outputs, made at its first use. Where it
   /// does not fit in addition to the others, all are made again with less on the device, and caches
@@ -58,8 +61,10 @@ class SessionPlans {
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
-  /// Copies the first rows of a block of all caches to another block.
-  Status copy_rows(const BlockCopy& rows);
+  /// Makes all pending copies of a pool.
+  Status make_copies(BlockPool& pool);
+  /// Null: none.
+  const std::shared_ptr<HostRows>& host() const { return host_; }
   /// The caches, in the order of StepGraph::caches.
   std::span<const CacheTensor> cache_tensors() const { return cache_tensors_; }
   /// Copies whole rows of a cache, from `row` on, to the host or from it, in the byte order of
@@ -81,8 +86,9 @@ class SessionPlans {
   std::span<const std::string> notes() const { return notes_; }
 
  private:
-  SessionPlans(const ModelState& model, const SessionOptions& options)
-      : model_(model), options_(options), fell_back_(model.fell_back) {}
+  SessionPlans(const ModelState& model, const SessionOptions& options,
+               std::shared_ptr<HostRows> host)
+      : model_(model), options_(options), fell_back_(model.fell_back), host_(std::move(host)) {}
 
   FitRequest request(std::vector<StepShape> steps, const MemoryBudget& budget) const;
   void note_refusal(const std::string& line);
@@ -93,6 +99,8 @@ class SessionPlans {
   Result<StepPlan> make_one(const StepShape& shape);
   Status make_again(const StepShape& shape);
   Status allocate_caches(const StepGraph& step, const Homes& homes);
+  void allocate_host(const HostLayout& layout);
+  void pin_host();
   Result<Address> weight_at(const gguf::TensorInfo& info, DeviceIndex home);
   Result<StepPlan> compile_step(const StepShape& shape, const Fit& fit);
   void pin_sent_caches(const StepPlan& made, const Graph& graph);
@@ -106,6 +114,8 @@ class SessionPlans {
     return std::min(options_.sequences, tokens);
   }
 
+  Status copy_rows(const BlockCopy& rows);
+  Status copy_rows(const BlockCopy& rows, std::size_t cache);
   Error of_cache(Error error, std::size_t cache) const;
   /// The start of a row in a cache.
   Address row_at(std::size_t cache, std::int64_t row) const;
@@ -123,6 +133,8 @@ class SessionPlans {
   std::vector<CacheTensor> cache_tensors_;
   std::set<std::pair<Device*, std::size_t>> sent_caches_;  // by index, for a device to pin
   PinnedRanges pinned_caches_;  // of them; unpinned before they are freed
+  std::shared_ptr<HostRows> host_;
+  PinnedRanges pinned_host_;                                         // of it
   std::map<const gguf::TensorInfo*, WeightBlocks> moved_;            // weights brought to the CPU
   std::map<std::pair<std::int64_t, std::int64_t>, StepPlan> plans_;  // by tokens, outputs
 };
