@@ -156,6 +156,22 @@ TEST_F(RunPrompts, JsonHasEveryFieldOfEachPrompt) {
   }
 }
 
+TEST_F(RunPrompts, HostCacheOfACpuChangesNothingAndIsNoted) {
+  const std::string path = write("prompts.txt", "one\ntwo");
+  const std::vector<std::string> flags = {"--prompts", path, "-n",        "9",
+                                          "--temp",    "0",  "--devices", "cpu0"};
+  std::vector<std::string> more = flags;
+  more.insert(more.end(), {"--host-cache", "1MiB"});
+  const RunResult without = run(flags);
+  const RunResult with = run(more);
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(with.out, without.out);
+  EXPECT_THAT(with.err, HasSubstr("no host memory for blocks of the KV cache: all of the cache is "
+                                  "in host memory"));
+  EXPECT_THAT(with.err, Not(HasSubstr("host cache")));
+  EXPECT_THAT(without.err, Not(HasSubstr("no host memory")));
+}
+
 /// The first one takes longest.
 TEST_F(RunPrompts, JsonLinesComeAsPromptsEndAndTextsInTheOrderOfTheFile) {
   const std::string path = write("prompts.jsonl",

@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/run_prompts.h"
 #include "cli/flags/model_flags.h"
+#include "cli/flags/parse_units.h"
 #include "cli/flags/prompt_cache.h"
 #include "cli/flags/prompts_file.h"
 #include "cli/flags/text_source.h"
@@ -14,6 +15,7 @@
 #include "cli/report/sizes.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/wait_notice.h"
+#include "shunt/ledger.h"
 #include "shunt/message.h"
 #include "shunt/peak_memory.h"
 
@@ -66,6 +68,7 @@ class RunCommand final : public Command {
   TextSource prompt_{"PROMPT", "-p,--prompt"};
   PromptsFile prompts_;
   std::optional<std::int64_t> parallel_;
+  std::optional<std::uint64_t> host_cache_;
   std::int64_t max_tokens_ = -1;
   SamplingOptions sampling_;
   std::optional<std::uint64_t> seed_;
@@ -84,6 +87,14 @@ void RunCommand::declare(Arguments& arguments) {
   arguments.number<std::int64_t>(
       "--parallel", "With --prompts, compute at most N prompts at once (default: all, at most 64)",
       parallel_, 1, kMostAtOnce);
+  arguments.value("--host-cache", "SIZE",
+                  "With --prompts, keep blocks of the KV cache of devices in this much host memory "
+                  "when others need their room, such as 4GiB (default 0)",
+                  [this](const std::string& text) -> Status {
+                    SHUNT_ASSIGN(host_cache_, parse_bytes(text));
+                    if (*host_cache_ <= SessionOptions::kMaxHostCache) return ok();
+                    return invalid("it may be up to {}", size_text(SessionOptions::kMaxHostCache));
+                  });
   arguments.number<std::int64_t>(
       "-n,--tokens", "Generate at most N tokens; -1: until the end of sequence or of the context",
       max_tokens_, -1);
@@ -126,6 +137,8 @@ Status RunCommand::check() {
   SHUNT_TRY(model_.check());
   SHUNT_TRY(prompt_.check());
   if (parallel_ && !prompts_.path()) return invalid("--parallel needs --prompts");
+  if (host_cache_ && !prompts_.path()) return invalid("--host-cache needs --prompts");
+  model_.session().host_cache_bytes = host_cache_.value_or(0);
   if (prompts_.path() && cache_.is_given())
     return invalid("--prompt-cache is for one prompt, not for --prompts");
   sampling_.seed = seed_ ? *seed_ : std::random_device{}();

@@ -245,6 +245,7 @@ std::string PromptsRunner::summary() {
   report_.sequences = sequences_;
   report_.seed = run_.request.sampling.seed;
   report_.memory = batcher_->memory();
+  report_.host_cache = batcher_->statistics().host_cache;
   report_.peak_memory = peak_memory();
   report_.model_notes = open_.model->notes();
   report_.session_notes = batcher_->notes();

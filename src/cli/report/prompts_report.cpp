@@ -27,6 +27,14 @@ std::string list_ends(const PromptsReport& report) {
   return text;
 }
 
+/// "host cache  12 of 64 blocks used, 40 saved, 30 restored"; empty if there are none.
+std::string host_cache_line(const HostCacheUse& use) {
+  if (use.blocks == 0) return {};
+  return fmt::format("host cache  {} of {} used, {} saved, {} restored\n", use.used,
+                     counted(static_cast<std::uint64_t>(use.blocks), "block"), use.saved,
+                     use.restored);
+}
+
 }  // namespace
 
 std::string to_plain(const PromptResult& result, const std::string& file) {
@@ -71,14 +79,14 @@ std::string summary(const PromptsReport& report) {
       "prompts     {:>6} {}, at most {} at once\n"
       "prefill     {}, {} cached\n"
       "generation  {}\n"
-      "{}{}{}"
+      "{}{}{}{}"
       "seed        {}, plus the index of the prompt\n"
       "stopped     {}\n",
       report.path, model.architecture, format_count(model.weights), report.load_seconds,
       report.prompts, noun_for(static_cast<std::uint64_t>(report.prompts), "prompt"),
       report.sequences, speed_line(report.prompt_tokens, report.seconds), report.cached_tokens,
       speed_line(report.generated_tokens, report.seconds),
-      memory_line(model, report.memory, report.peak_memory),
+      memory_line(model, report.memory, report.peak_memory), host_cache_line(report.host_cache),
       note_lines("loaded", report.model_notes), note_lines("session", report.session_notes),
       report.seed, list_ends(report));
 }

@@ -39,6 +39,7 @@ struct PromptsReport {
   double load_seconds = 0;
   double seconds = 0;  ///< for all prompts
   SessionMemory memory;
+  HostCacheUse host_cache;
   std::uint64_t peak_memory = 0;
   std::vector<std::string> model_notes;    ///< Model::notes()
   std::vector<std::string> session_notes;  ///< Batcher::notes()
