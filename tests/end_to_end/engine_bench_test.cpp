@@ -251,7 +251,8 @@ TEST_F(EngineBench, TestWithoutAPredictionIsStillMeasured) {
   EXPECT_FALSE(result->predicted_seconds);
 }
 
-/// Two layers of 8 tokens, each with 80 keys of width 64: two products, 2 operations a multiply-add.
+/// Two layers of 8 tokens, each with 80 keys of width 64: two products, 2 operations a
+/// multiply-add.
 TEST_F(EngineBench, SequencesThatShareNoBlocksAttendToTheirOwnKeys) {
   load({});
   StepShape shape;
