@@ -386,6 +386,11 @@ TEST_F(EngineHostCache, ModelsWithStatesContinueFromCopiesOfStates) {
       }
     }
     EXPECT_GT(session->host_cache().restored, 0);
+    // Before their rows are back.
+    ASSERT_TRUE(session->truncate(0));
+    const auto cached = session->append_cached(0, prompt(1));
+    ASSERT_TRUE(cached) << cached.error().message();
+    EXPECT_EQ(*cached, checkpoints == 5 ? 3 * kBlock : 0);
   }
 }
 
