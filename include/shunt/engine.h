@@ -271,9 +271,9 @@ class Session {
   /// them has new tokens.
   Result<std::span<const float>> append_each(std::span<const SequenceTokens> more,
                                              const std::atomic<bool>* cancel = nullptr);
-  /// As the first one, with the logits of every token, handed over batch by batch: `visit(first,
-  /// logits)` with the number of the batch's first token among `tokens`, and its logits one token
-  /// after the other. Each batch is handed over once, also after errors.
+  /// As the first one, for any sequence, with the logits of every token. They are handed over batch
+  /// by batch: `visit(first, logits)` with the number of the batch's first token among `tokens`,
+  /// and its logits one token after the other. Each batch is handed over once, also after errors.
   Status append_all(
       std::span<const std::int32_t> tokens,
       const std::function<void(std::size_t first, std::span<const float> logits)>& visit,
