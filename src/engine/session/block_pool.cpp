@@ -58,6 +58,7 @@ void BlockPool::cancel_copies_to(std::int64_t number) {
 void BlockPool::add_to_free(std::int64_t number) {
   cancel_copies_to(number);
   at(number).content = next_content_++;
+  at(number).former = {};
   free_.push_back(number);
   std::ranges::push_heap(free_, std::greater());
 }
@@ -173,6 +174,7 @@ void BlockPool::set_used(std::int64_t number, std::int64_t rows) {
   Block& block = at(number);
   taken_ += rows - block.used;
   block.used = rows;
+  block.most = std::max(block.most, rows);
 }
 
 /// Finds the rows in use again. A block has the same place among the blocks of all its users.
@@ -189,9 +191,14 @@ void BlockPool::recount(std::int64_t number, std::size_t index) {
 /// The others will be written again. They may have been those of another sequence.
 void BlockPool::keep_rows(std::int64_t number, std::int64_t rows) {
   set_used(number, rows);
-  at(number).filled = std::min(at(number).filled, rows);
-  at(number).id = 0;
-  at(number).content = next_content_++;
+  Block& block = at(number);
+  block.filled = std::min(block.filled, rows);
+  block.id = 0;
+  if (block.most > rows) {
+    block.former = {block.content, rows};
+    block.content = next_content_++;
+    block.most = rows;
+  }
   for (BlockCopy& copy : pending_) {
     if (copy.is_to_block(number)) copy.rows = std::min(copy.rows, rows);
   }
@@ -500,6 +507,11 @@ void BlockPool::lose_rows(std::int64_t number, std::int64_t rows) {
     if (found == sequence.blocks.end()) continue;
     sequence.cached = std::min(sequence.cached, (found - sequence.blocks.begin()) * kBlock + rows);
   }
+}
+
+void BlockPool::go_back(BlockPool snapshot) {
+  snapshot.next_content_ = next_content_;
+  *this = std::move(snapshot);
 }
 
 BlockPool BlockPool::snapshot() const {

@@ -56,6 +56,12 @@ struct HostTraffic {
   std::int64_t restored = 0;  ///< from it
 };
 
+/// The tokens that a block had, and those that are left.
+struct FormerContent {
+  std::uint64_t number = 0;
+  std::int64_t rows = 0;  ///< the first ones, which the block has still
+};
+
 class BlockPool {
  public:
   static constexpr std::int64_t kBlock = kCacheBlock;
@@ -93,9 +99,11 @@ class BlockPool {
   std::int64_t filled(std::int64_t block) const { return blocks_[block].filled; }
   /// The same once the pending copies have been made.
   std::int64_t promised_rows(std::int64_t block) const;
-  /// A number that is another one once a block is free, or has other tokens. Adding tokens keeps
-  /// it.
+  /// A number that is another one once a block is free, or some of its tokens have gone. Adding
+  /// tokens keeps it. Different contents have different numbers, none of them 0.
   std::uint64_t content(std::int64_t block) const { return blocks_[block].content; }
+  /// The content that a block had before tokens in it went, and has the first of; number 0: none.
+  FormerContent former(std::int64_t block) const { return blocks_[block].former; }
   /// Whether this block has the content with a number, or the host has: a block whose content comes
   /// back from there has the number again.
   bool has_content(std::int64_t block, std::uint64_t number) const {
@@ -132,13 +140,17 @@ class BlockPool {
   void lose_slot(std::int64_t slot) { host_.drop(slot); }
   /// A copy to go back to.
   BlockPool snapshot() const;
+  /// Goes back to a snapshot. Contents that come later have other numbers than those in between.
+  void go_back(BlockPool snapshot);
 
  private:
   struct Block : KnownBlock {
     std::int64_t users = 0;
     std::int64_t used = 0;    ///< rows with a token of a user
     std::int64_t filled = 0;  ///< rows whose content is in the cache
+    std::int64_t most = 0;    ///< rows that have had a token of this content
     bool indexed = false;
+    FormerContent former = {};
     std::int64_t before = -1;  ///< in the list of unused blocks; -1: it is the first
     std::int64_t after = -1;   ///< -1: it is the last
   };

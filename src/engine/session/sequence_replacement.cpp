@@ -20,7 +20,7 @@ SequenceReplacement::~SequenceReplacement() {
       before_.lose_rows(copy.to, 0);
     }
   }
-  pool_ = std::move(before_);
+  pool_.go_back(std::move(before_));
 }
 
 Status SequenceReplacement::set_tokens(std::span<const std::int32_t> tokens, std::int64_t cached) {
