@@ -40,11 +40,40 @@ struct StepShape {
   std::int64_t sequences = 1;      ///< that the tokens are of
   std::int64_t state_slots = 2;    ///< of each state
   std::int64_t table_entries = 0;  ///< of all block tables; 0: most_table_entries()
+  /// Of the session: caches of windows have room for them. 0 sequences: these caches have `context`
+  /// rows.
+  std::int64_t window_sequences = 0;
+  std::int64_t window_batch = 1;  ///< tokens of its largest step
   std::int64_t entries() const {
     return table_entries > 0 ? table_entries : most_table_entries(context, sequences);
   }
   bool operator==(const StepShape&) const = default;
 };
+
+/// The first block whose rows a token at `position` sees in a window of that many tokens, or the
+/// one that begins with it.
+constexpr std::int64_t first_window_block(std::int64_t position, std::int64_t window) {
+  const std::int64_t first = position - window + 1;
+  return first < 0 ? 0 : first / kCacheBlock;
+}
+
+/// The most blocks with the rows that a token sees of those before it in a window.
+constexpr std::int64_t window_blocks(std::int64_t window) {
+  const std::int64_t after_first = window > 2 ? window - 2 : 0;  // rows
+  return (after_first + kCacheBlock - 1) / kCacheBlock + 1;
+}
+
+/// Rows of the cache of a layer in which a token sees the last `window` tokens, with itself. Each
+/// sequence has room for the blocks of its position, and of another one to go back to. The largest
+/// step has room for new blocks. At most the rows of other caches.
+constexpr std::int64_t window_rows(const StepShape& step, std::int64_t window) {
+  if (step.window_sequences == 0 || window >= step.context) return step.context;
+  const std::int64_t sequences = step.window_sequences;
+  const std::int64_t begun = sequences < step.window_batch ? sequences : step.window_batch;
+  const std::int64_t new_blocks = (step.window_batch + (kCacheBlock - 1) * begun) / kCacheBlock;
+  const std::int64_t rows = (2 * sequences * window_blocks(window) + new_blocks) * kCacheBlock;
+  return rows < step.context ? rows : step.context;
+}
 
 /// A leaf of the graph with the data of a tensor of the file.
 struct WeightLeaf {
@@ -63,6 +92,19 @@ struct PartLeaf {
   NodeId leaf = 0;
   std::size_t part = 0;
   std::string whole = {};  ///< the name of the weight or cache that it is a part of
+};
+
+/// The caches of the layers in which a token sees only the last tokens. Their inputs are those of
+/// StepGraph with the same names, for other rows.
+struct WindowCaches {
+  std::int64_t window = 0;  ///< tokens that a token sees, itself among them
+  Dim row_count;
+  Value cache_rows;   ///< I64 [token_count]
+  Value row_numbers;  ///< I32 [row_count], or none
+  /// I32 [block_count]: has an entry where StepGraph::block_table has one. Those of blocks before
+  /// the windows of all tokens are 0, and are not read.
+  Value block_table;
+  std::vector<NodeId> caches;  ///< of StepGraph::caches
 };
 
 /// The graph of a step, with the leaves to fill.
@@ -94,7 +136,8 @@ struct StepGraph {
   /// Those of the caches that are states: [size, StepShape::state_slots]. A state has a fixed size,
   /// however many tokens it is of. A slot is a column; one of zeros is the state before any token.
   std::vector<NodeId> states;
-  std::vector<PartLeaf> parts;  ///< of those; none if the model is not split
+  std::vector<WindowCaches> windows;  ///< one for each of ModelShape::windows
+  std::vector<PartLeaf> parts;        ///< of the weights and caches; none if the model is not split
 };
 
 /// The sizes of a training step.
@@ -124,6 +167,9 @@ struct ModelShape {
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;
   std::int64_t state_bytes = 0;  ///< of a sequence's states, whatever its length; 0: it has none
+  /// In some layers a token sees only the last tokens: the different numbers of them, with the
+  /// token itself. Their caches have window_rows().
+  std::vector<std::int64_t> windows = {};
 };
 
 /// The role of a weight in a model, as far as it matters for the precision that the weight needs.
