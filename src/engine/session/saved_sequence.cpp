@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/enum_table.h"
+#include "base/to_size.h"
 #include "gguf/header_bytes.h"
 #include "gguf/reader.h"
+#include "model/definition.h"
 #include "shunt/gguf.h"
 #include "shunt/message.h"
 #include "tensor/byte_order.h"
@@ -26,7 +29,7 @@ constexpr std::size_t kChecksumBytes = sizeof(std::uint64_t);
 /// The least bytes of a cache in the list: a name's length, kind, type, bytes of a row.
 constexpr std::size_t kLeastCacheBytes = 24;
 
-constexpr std::array<std::string_view, 2> kSavedKinds = {"rows", "state"};
+constexpr std::array<std::string_view, 3> kSavedKinds = {"rows", "state", "window"};
 
 using HeaderReader = gguf::Reader;
 
@@ -48,6 +51,12 @@ Result<SavedCache> read_cache(HeaderReader& reader) {
     return gguf::bad_at(at, "rows of {} bytes are not whole blocks of {}", cache.row_bytes,
                         to_string(cache.dtype));
   }
+  if (cache.kind != SavedKind::kWindow) return cache;
+  at = reader.position();
+  SHUNT_ASSIGN(const auto window, reader.read<std::uint64_t>("the tokens of a window"));
+  if (window == 0 || window > to_size(std::numeric_limits<std::int64_t>::max()))
+    return gguf::bad_at(at, "a window of {} tokens", window);
+  cache.window = static_cast<std::int64_t>(window);
   return cache;
 }
 
@@ -71,9 +80,10 @@ Result<SavedSequence> read_sequence(HeaderReader& reader) {
   return sequence;
 }
 
-/// The rows of a cache, or the one state.
+/// The rows of a cache in a file, or the one state.
 std::uint64_t rows_of(const SavedSequence& sequence, const SavedCache& cache) {
-  if (cache.kind == SavedKind::kRows) return static_cast<std::uint64_t>(sequence.cached);
+  if (cache.kind != SavedKind::kState)
+    return to_size(sequence.cached - first_saved_row(sequence, cache));
   return sequence.cached > 0 ? 1 : 0;
 }
 
@@ -137,6 +147,11 @@ std::string_view to_string(SavedKind kind) {
   return name_in(kSavedKinds, kind);
 }
 
+std::int64_t first_saved_row(const SavedSequence& sequence, const SavedCache& cache) {
+  if (cache.kind != SavedKind::kWindow) return 0;
+  return first_window_block(sequence.cached, cache.window) * kCacheBlock;
+}
+
 std::uint64_t data_bytes(const SavedSequence& sequence, const SavedCache& cache) {
   return rows_of(sequence, cache) * cache.row_bytes;
 }
@@ -154,6 +169,7 @@ std::vector<std::byte> write_header(const SavedSequence& sequence) {
     rest.put_u32(static_cast<std::uint32_t>(cache.kind));
     rest.put_u32(static_cast<std::uint32_t>(cache.dtype));
     rest.put_u64(cache.row_bytes);
+    if (cache.kind == SavedKind::kWindow) rest.put_u64(to_size(cache.window));
     data += data_bytes(sequence, cache);
   }
   const std::uint64_t header = kStartBytes + rest.bytes().size() + kChecksumBytes;

@@ -17,10 +17,11 @@ namespace shunt {
 
 /// The way in which the size of a cache depends on tokens.
 enum class SavedKind : std::uint32_t {
-  kRows = 0,   ///< a row for each token
-  kState = 1,  ///< a state of fixed size after the last token with rows
+  kRows = 0,    ///< a row for each token
+  kState = 1,   ///< a state of fixed size after the last token with rows
+  kWindow = 2,  ///< a row for each of the last tokens with rows
 };
-/// "rows", "state".
+/// "rows", "state", "window".
 std::string_view to_string(SavedKind kind);
 
 struct SavedCache {
@@ -28,6 +29,7 @@ struct SavedCache {
   SavedKind kind = SavedKind::kRows;
   DType dtype = DType::kF32;
   std::uint64_t row_bytes = 0;
+  std::int64_t window = 0;  ///< of kWindow: the tokens that a token sees, with itself
   bool operator==(const SavedCache&) const = default;
 };
 
@@ -40,6 +42,8 @@ struct SavedSequence {
   bool operator==(const SavedSequence&) const = default;
 };
 
+/// The first token whose row of a cache is in a file.
+std::int64_t first_saved_row(const SavedSequence& sequence, const SavedCache& cache);
 /// Bytes of a cache in a file. Those of a file that read_header() accepts do not overflow.
 std::uint64_t data_bytes(const SavedSequence& sequence, const SavedCache& cache);
 /// The first bytes of a file, up to its data.

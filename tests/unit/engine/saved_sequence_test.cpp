@@ -224,9 +224,9 @@ INSTANTIATE_TEST_SUITE_P(
                   kBad,
                   {"byte 68", "the name of a cache"}},
         WrongFile{"UnknownKind",
-                  file_of(two_tokens().u64(1).string("k").u32(2).u32(0).u64(8), Bytes().zeros(16)),
+                  file_of(two_tokens().u64(1).string("k").u32(3).u32(0).u64(8), Bytes().zeros(16)),
                   kBad,
-                  {"byte 77", "no kind 2"}},
+                  {"byte 77", "no kind 3"}},
         WrongFile{"UnknownType",
                   file_of(two_tokens().u64(1).string("k").u32(0).u32(99).u64(8), Bytes().zeros(16)),
                   kBad,
@@ -239,6 +239,20 @@ INSTANTIATE_TEST_SUITE_P(
                   file_of(two_tokens().u64(1).string("k").u32(0).u32(8).u64(35), Bytes().zeros(70)),
                   kBad,
                   {"byte 85", "rows of 35 bytes", "Q8_0"}},
+        WrongFile{
+            "WindowOfNothing",
+            file_of(two_tokens().u64(1).string("k").u32(2).u32(0).u64(8).u64(0), Bytes().zeros(16)),
+            kBad,
+            {"byte 93", "a window of 0 tokens"}},
+        WrongFile{"EndlessWindow",
+                  file_of(two_tokens().u64(1).string("k").u32(2).u32(0).u64(8).u64(k2To63),
+                          Bytes().zeros(16)),
+                  kBad,
+                  {"byte 93", "a window of 9223372036854775808 tokens"}},
+        WrongFile{"WindowIsCutOff",
+                  file_of(two_tokens().u64(1).string("k").u32(2).u32(0).u64(8), Bytes().zeros(16)),
+                  kBad,
+                  {"byte 93", "the tokens of a window"}},
         WrongFile{"DataAreTooFew",
                   file_of(two_tokens().u64(1).string("k").u32(0).u32(0).u64(8), Bytes().zeros(15)),
                   kBad,
@@ -256,6 +270,32 @@ INSTANTIATE_TEST_SUITE_P(
                   kBad,
                   {"byte 68", "1 bytes too many"}}),
     [](const auto& file) { return std::string(file.param.name); });
+
+/// Of 70 tokens a next one would see the last 4, which are in the second block.
+TEST(SavedSequence, WindowsHaveTheRowsOfTheirBlocks) {
+  Bytes content;
+  content.u64(7).u64(70).u64(70);
+  for (std::uint32_t i = 0; i < 70; ++i) content.u32(i);
+  content.u64(1).string("k").u32(2).u32(0).u64(8).u64(5);
+  const Bytes bytes = file_of(content, Bytes().zeros(6 * 8));
+  const auto header = read_header(in_memory(bytes.span()));
+  ASSERT_TRUE(header) << header.error().message();
+  const SavedSequence& sequence = header->sequence;
+  const SavedCache expected = {"k", SavedKind::kWindow, DType::kF32, 8, 5};
+  ASSERT_THAT(sequence.caches, testing::ElementsAre(expected));
+  EXPECT_EQ(first_saved_row(sequence, expected), 64);
+  EXPECT_EQ(data_bytes(sequence, expected), 6U * 8);
+  EXPECT_TRUE(std::ranges::equal(write_header(sequence), bytes.span().first(header->data)));
+  for (const std::uint64_t rows : {5, 7}) {
+    const Error error = error_of(file_of(content, Bytes().zeros(rows * 8)).span());
+    EXPECT_THAT(error.message(), HasSubstr("bytes of data are not those of")) << rows;
+  }
+  for (const auto& [window, first] : {std::pair(1, 64), {7, 64}, {8, 0}, {1000, 0}}) {
+    SavedCache other = expected;
+    other.window = window;
+    EXPECT_EQ(first_saved_row(sequence, other), first) << window;
+  }
+}
 
 TEST(SavedSequence, ErrorsOfReadingAreHandedOn) {
   const SavedBytes broken = {165, [](std::uint64_t, std::span<std::byte>) -> Status {
