@@ -197,7 +197,9 @@ const Op& paged_attention_op();
 /// before (0 for the first) up to sequences[0, s]. It has sequences[1, s] keys, the last of which
 /// are those of its tokens. So with c tokens, token i has position p = sequences[1, s] - c + i. Key
 /// n is row `block_table[sequences[2, s] + n / block] * block + n % block` of k and v. Rows in no
-/// table, and those after a sequence's last key, are never read.
+/// table, and those after a sequence's last key, are never read. Nor are those of keys that no
+/// token of the sequence sees, unless they are in the same group of 64 keys, counted from key 0, as
+/// one that a token sees.
 /// `y[:, h, t]` is the sum over the keys n that p sees (seen_span()) of `w[n] * v[:, hk, row(n)]`,
 /// where w is the softmax over them of
 ///   `cap(scale * dot(q[:, h, t], k[:, hk, row(n)])) + alibi_slope(h) * (mask[n, t, h] - a)`,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -81,9 +82,8 @@ struct PagedSources {
   CaseSource sinks = not_given();
 };
 
-void emit_paged(const CaseSink& sink, const PagedCase& each, DType k, DType v,
-                const PagedSources& with = {}, const std::string& extra = "") {
-  const CaseBlocks blocks = blocks_of(each);
+void emit_paged(const CaseSink& sink, const PagedCase& each, const CaseBlocks& blocks, DType k,
+                DType v, const PagedSources& with = {}, const std::string& extra = "") {
   const std::int64_t d = round_up(each.d, trait(k).block_elements);
   const std::int64_t dv = round_up(each.dv, trait(v).block_elements);
   PagedAttentionParams params = each.params;
@@ -106,6 +106,11 @@ void emit_paged(const CaseSink& sink, const PagedCase& each, DType k, DType v,
              with_values(source_of(DType::kI32, {entries, 1, 1, 1}), blocks.table), with.mask,
              with.sinks},
             paged_error(k, v), name + paged_attention_op().describe(all));
+}
+
+void emit_paged(const CaseSink& sink, const PagedCase& each, DType k, DType v,
+                const PagedSources& with = {}, const std::string& extra = "") {
+  emit_paged(sink, each, blocks_of(each), k, v, with, extra);
 }
 
 void paged_size_cases(const CaseSink& sink, DType type) {
@@ -207,6 +212,45 @@ void paged_long_cases(const CaseSink& sink, DType type) {
   }
 }
 
+/// Entries before the keys that the tokens of a sequence see name a block of not-a-numbers.
+void emit_unseen(const CaseSink& sink, const PagedCase& each, DType type) {
+  constexpr std::int64_t kGroup = 64;  // see paged_attention()
+  CaseBlocks blocks = blocks_of(each);
+  const std::int64_t block = each.params.block;
+  double unused = 0;
+  while (std::ranges::count(blocks.table, unused) > 0) ++unused;
+  for (std::size_t s = 0; s < each.sequences.size(); ++s) {
+    const CaseSequence& sequence = each.sequences[s];
+    const SeenSpan seen = seen_span(each.params.span, each.params.window,
+                                    sequence.keys - sequence.tokens, sequence.keys);
+    const auto first = static_cast<std::ptrdiff_t>(blocks.sequences[3 * s + 2]);
+    std::fill_n(blocks.table.begin() + first, seen.first / kGroup * kGroup / block, unused);
+  }
+  const std::int64_t elements = round_up(each.d, trait(type).block_elements) * each.k_heads;
+  std::vector<double> values(static_cast<std::size_t>(elements * blocks.rows));
+  std::mt19937 random(7);
+  for (double& value : values) value = std::uniform_real_distribution<double>(-1, 1)(random);
+  std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(unused) * block * elements,
+              block * elements, std::numeric_limits<double>::quiet_NaN());
+  const CaseSource cache = with_values(
+      source_of(type, {elements / each.k_heads, each.k_heads, blocks.rows, 1}), std::move(values));
+  emit_paged(sink, each, blocks, type, type, {.k = cache, .v = cache}, "unseen blocks ");
+}
+
+void paged_unseen_cases(const CaseSink& sink, DType type) {
+  const std::vector<CaseSequence> sequences = {{5, 200}, {1, 129}, {70, 330}, {3, 3}};
+  for (const std::int64_t block : {16, 64}) {
+    for (const std::int64_t window : {1, 7, 66, 100}) {
+      for (const AttentionSpan span : {AttentionSpan::kSlidingWindow, AttentionSpan::kChunked}) {
+        emit_unseen(
+            sink,
+            {.sequences = sequences, .params = {.span = span, .window = window, .block = block}},
+            type);
+      }
+    }
+  }
+}
+
 /// Sequences and tables as other dimensions of a tensor, and a cache without rows.
 void paged_layout_cases(const CaseSink& sink) {
   const CaseBlocks blocks = blocks_of({.sequences = {{3, 33}, {1, 5}}});
@@ -240,6 +284,7 @@ void paged_attention_cases(const Op&, const CaseSink& sink) {
     paged_mask_cases(sink, type);
     paged_stride_cases(sink, type);
     paged_long_cases(sink, type);
+    if (!trait(type).quantized) paged_unseen_cases(sink, type);
   }
   for (const DType k : kCacheTypes) {
     for (const DType v : kCacheTypes) {
