@@ -50,7 +50,10 @@ struct ModelInfo {
   std::int64_t vocabulary = 0;   ///< number of logits
   std::int64_t context = 0;      ///< tokens it was trained for
   std::int64_t state_bytes = 0;  ///< of a sequence's states of a fixed size; 0: it has none
-  std::uint64_t weights = 0;     ///< number of them
+  /// In some layers a token sees only the last tokens: the different numbers of them, with the
+  /// token itself. Caches of these layers have no rows for tokens that nothing sees any more.
+  std::vector<std::int64_t> windows = {};
+  std::uint64_t weights = 0;  ///< number of them
   std::uint64_t weight_bytes = 0;
 };
 

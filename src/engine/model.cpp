@@ -188,6 +188,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state.info.vocabulary = shape.vocabulary;
         state.info.context = shape.context;
         state.info.state_bytes = shape.state_bytes;
+        state.info.windows = shape.windows;
         state.definition = std::move(definition);
         LoadOptions complete_options = options;
         SHUNT_ASSIGN(complete_options.session, complete(options.session, state.info));

@@ -43,6 +43,7 @@ Result<std::unique_ptr<ModelState>> open_without_weights(
   SHUNT_ASSIGN(model->definition, read_model(file, architectures));
   model->info.context = model->definition->shape().context;
   model->info.state_bytes = model->definition->shape().state_bytes;
+  model->info.windows = model->definition->shape().windows;
   model->devices = DeviceSet(devices);
   return model;
 }

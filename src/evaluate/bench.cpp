@@ -19,6 +19,7 @@
 #include "schedule/place/facts.h"
 #include "shunt/message.h"
 #include "shunt/statistics.h"
+#include "tensor/bytes_of.h"
 
 namespace shunt {
 
@@ -102,6 +103,14 @@ struct TestStep {
   std::int64_t tokens = 0;
   std::int64_t outputs = 0;     ///< tokens whose logits are made
   std::int64_t cache_rows = 0;  ///< of all sequences that take part
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts = {};  ///< their new tokens, and all
+
+  /// Rows of a cache that are read in layers with a window.
+  std::int64_t rows_in(std::int64_t window) const {
+    std::int64_t rows = 0;
+    for (const auto& [count, length] : parts) rows += std::min(length, count + window - 1);
+    return rows;
+  }
 };
 
 /// The steps of sequences that get `tokens` tokens each, after `length` others.
@@ -122,6 +131,7 @@ std::vector<TestStep> steps_of(std::int64_t sequences, std::int64_t tokens, std:
       step.tokens += count;
       step.outputs += done == tokens ? 1 : 0;
       step.cache_rows += length + done;
+      step.parts.emplace_back(count, length + done);
     }
   }
   return steps;
@@ -213,15 +223,38 @@ Result<std::optional<double>> predict_test(const Session& session, const Session
   return std::optional(all);
 }
 
+/// Bytes of a token's rows in all caches.
+struct CacheRow {
+  double whole = 0;
+  std::map<std::int64_t, double> in_windows = {};
+};
+
+CacheRow bytes_of_rows(const StepGraph& step) {
+  CacheRow row;
+  const auto bytes_of_one = [&](NodeId cache) {
+    const Tensor& tensor = step.graph.node(cache).result;
+    return static_cast<double>(bytes_of(tensor)) / static_cast<double>(tensor.size(1));
+  };
+  for (const NodeId cache : step.caches) {
+    if (std::ranges::count(step.states, cache) == 0) row.whole += bytes_of_one(cache);
+  }
+  for (const WindowCaches& window : step.windows) {
+    for (const NodeId cache : window.caches) {
+      row.whole -= bytes_of_one(cache);
+      row.in_windows[window.window] += bytes_of_one(cache);
+    }
+  }
+  return row;
+}
+
 /// The minimum work of a test: bytes to read, and operations.
 Result<Amounts> work_of_test(const Session& session, const SessionOptions& options,
                              const SpeedTest& test) {
   const auto state = session.model().state();
   SHUNT_ASSIGN(const SessionOptions chosen, complete(options, session.model().info()));
   const StepShape single = step_shape(chosen, 1, 1);
-  const std::int64_t states = single.state_slots * state->info.state_bytes;
-  const double cache_row = static_cast<double>(session.memory().cache - to_size(states)) /
-                           static_cast<double>(single.context);
+  SHUNT_ASSIGN(const auto graph, state->build(single));
+  const CacheRow cache_row = bytes_of_rows(*graph);
   const std::vector<TestStep> steps = steps_of_test(test, chosen.batch);
   Amounts all = {};
   // Steps with as many tokens and outputs differ only in the content of the cache.
@@ -235,7 +268,10 @@ Result<Amounts> work_of_test(const Session& session, const SessionOptions& optio
       SHUNT_ASSIGN(at->second, step_work(*state, shape));
     }
     for (std::size_t peak = 0; peak < all.size(); ++peak) all[peak] += at->second[peak];
-    all[to_index(Peak::kRead)] += cache_row * static_cast<double>(step.cache_rows);
+    double& read = all[to_index(Peak::kRead)];
+    read += cache_row.whole * static_cast<double>(step.cache_rows);
+    for (const auto& [window, bytes] : cache_row.in_windows)
+      read += bytes * static_cast<double>(step.rows_in(window));
   }
   return all;
 }

@@ -108,6 +108,10 @@ class Steps {
     leaves[step.cache_rows.id] = numbers(rows);
     leaves[step.sequences.id] = sequences;
     leaves[step.block_table.id] = numbers(table);
+    for (const WindowCaches& window : step.windows) {
+      leaves[window.cache_rows.id] = numbers(rows);
+      leaves[window.block_table.id] = numbers(table);
+    }
     leaves[step.output_ids.id] = numbers(ids);
     if (step.states.empty()) return leaves;
     leaves[step.state_sources.id] = numbers(sources);
@@ -150,7 +154,7 @@ class Architectures : public ::testing::TestWithParam<std::string_view> {
     Options options;
     options.threads = 2;
     registry_ = std::move(*Registry::create(options));
-    write({.architecture = GetParam()});
+    write({.architecture = GetParam(), .layers = GetParam() == kMixed ? 6 : 2});
   }
   void write(const TestModelOptions& options) { write_test_model(path_, options); }
   Device& cpu() { return *registry_->devices().back(); }
@@ -172,7 +176,7 @@ class Architectures : public ::testing::TestWithParam<std::string_view> {
   std::unique_ptr<Registry> registry_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, Architectures, ::testing::Values(kWindows, kHybrid),
+INSTANTIATE_TEST_SUITE_P(, Architectures, ::testing::Values(kWindows, kHybrid, kMixed),
                          [](const auto& of) { return std::string(of.param); });
 
 TEST_P(Architectures, AreKnownOnlyIfTheyAreGiven) {
@@ -188,7 +192,7 @@ TEST_P(Architectures, AreKnownOnlyIfTheyAreGiven) {
   load.architectures = test_architectures();
   const auto unknown = Model::load(other, *registry_, load);
   ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().message(), HasSubstr("Shunt supports llama, windows, hybrid"));
+  EXPECT_THAT(unknown.error().message(), HasSubstr("Shunt supports llama, windows, hybrid, mixed"));
   const auto known = Model::load(path_, *registry_, load);
   ASSERT_TRUE(known) << known.error().message();
   EXPECT_EQ((*known)->info().architecture, GetParam());

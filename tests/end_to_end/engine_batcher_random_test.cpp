@@ -107,7 +107,7 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
     if (architecture == kLlama) {
       EXPECT_TRUE(write_synth_model(path_, tiny_shape()));
     } else {
-      write_test_model(path_, {.architecture = architecture});
+      write_test_model(path_, {.architecture = architecture, .layers = layers()});
     }
     if (beside == Beside::kMultiplies) config_.ops = {"matmul"};
     if (beside != Beside::kNone) device_ = std::make_unique<TestDevice>(config_);
@@ -125,6 +125,8 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
   }
   Beside beside() const { return std::get<Beside>(GetParam()); }
   bool is_deterministic() const { return std::get<Cpu>(GetParam()) == Cpu::kDeterministic; }
+  bool is_mixed() const { return std::get<std::string_view>(GetParam()) == kMixed; }
+  std::int64_t layers() const { return is_mixed() ? 6 : 2; }
   Device& cpu() { return *registry_->devices().back(); }
 
   std::vector<Device*> all_devices() {
@@ -136,7 +138,8 @@ class EngineBatcherRandom : public ::testing::TestWithParam<Param> {
     model_ = load(all_devices());
     BatcherOptions options;
     options.session.context = context;
-    options.session.sequences = kRequests;
+    // Of few sequences, caches for windows have fewer rows than the others.
+    options.session.sequences = is_mixed() ? 8 : kRequests;
     options.session.cache_type = DType::kF32;
     options.own_thread = false;
     // The times of steps decide how many tokens of prompts a step gets.
@@ -245,7 +248,7 @@ std::string name_of(const ::testing::TestParamInfo<Param>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EngineBatcherRandom,
-                         ::testing::Combine(::testing::Values(kLlama, kWindows, kHybrid),
+                         ::testing::Combine(::testing::Values(kLlama, kWindows, kHybrid, kMixed),
                                             ::testing::Values(Beside::kNone, Beside::kMultiplies,
                                                               Beside::kFails),
                                             ::testing::Values(Cpu::kFast)),
@@ -283,7 +286,9 @@ TEST_P(EngineBatcherRandom, EachRequestGivesTheLogitsThatItGivesAlone) {
   EXPECT_EQ(statistics.taken, 0) << "rows are lost";
   EXPECT_EQ(statistics.running, 0);
   EXPECT_EQ(statistics.waiting, 0);
-  EXPECT_GT(statistics.pauses, 0) << "there was room for all";
+  if (!is_mixed()) {
+    EXPECT_GT(statistics.pauses, 0) << "there was room for all";
+  }
   EXPECT_GT(cancelled, 2);
   EXPECT_GT(cut_short, 0);
   EXPECT_GT(cached, 0) << "no fork found its prefix";

@@ -139,10 +139,10 @@ TEST(EngineDeterministicOption, IsNeeded) {
 
 /// Layers with windows, and with states of a fixed size.
 TEST(EngineDeterministicOption, HoldsForOtherArchitectures) {
-  for (const std::string_view architecture : {kWindows, kHybrid}) {
+  for (const std::string_view architecture : {kWindows, kHybrid, kMixed}) {
     TempFolder folder;
     const std::string path = folder.file("model.gguf");
-    write_test_model(path, {.architecture = architecture});
+    write_test_model(path, {.architecture = architecture, .layers = 6});
     const auto registry = open_registry("on");
     LoadOptions load;
     load.architectures = test_architectures();

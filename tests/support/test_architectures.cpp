@@ -1,6 +1,8 @@
 #include "support/test_architectures.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "shunt/message.h"
 #include "shunt/ops.h"
@@ -65,14 +67,19 @@ class Definition final : public ModelDefinition {
     SHUNT_ASSIGN(n_.heads, read("attention.head_count"));
     SHUNT_ASSIGN(n_.kv_heads, read("attention.head_count_kv"));
     n_.complete();
-    if (architecture_ == kWindows) {
+    if (has_kind(architecture_, LayerKind::kWindow)) {
       SHUNT_ASSIGN(n_.window, read("attention.sliding_window"));
-    } else {
+    }
+    if (has_kind(architecture_, LayerKind::kDeltaNet)) {
       SHUNT_ASSIGN(n_.taps, read("ssm.conv_kernel"));
     }
+    n_.whole_caches = read("whole_caches").has_value();
     shape_.width = n_.width;
     shape_.vocabulary = n_.vocabulary;
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+      const std::int64_t window = n_.whole_caches ? 0 : n_.window_of(kind(layer));
+      if (window > 0 && std::ranges::count(shape_.windows, window) == 0)
+        shape_.windows.push_back(window);
       if (kind(layer) != LayerKind::kDeltaNet) continue;
       const std::int64_t numbers = n_.conv_state() + n_.net_state();
       shape_.state_bytes += numbers * static_cast<std::int64_t>(sizeof(float));
@@ -123,7 +130,8 @@ class StepBuilder {
     SHUNT_TRY(input(made_.sequences, "sequences", DType::kI32, {3, sequences}));
     SHUNT_TRY(input(made_.block_table, "block table", DType::kI32, {made_.block_count}));
     SHUNT_TRY(input(made_.output_ids, "output ids", DType::kI32, {made_.output_count}));
-    if (model_.kind(0) != LayerKind::kDeltaNet) return ok();
+    for (const std::int64_t window : model_.shape().windows) SHUNT_TRY(add_window(window));
+    if (n_.taps == 0) return ok();
     SHUNT_TRY(input(made_.state_sources, "state sources", DType::kI32, {sequences}));
     SHUNT_TRY(input(made_.state_targets, "state targets", DType::kI64, {sequences}));
     ends_ =
@@ -131,10 +139,28 @@ class StepBuilder {
     return ok();
   }
 
-  Status input(Value& value, const char* name, DType type, const Shape& shape) {
+  Status input(Value& value, std::string name, DType type, const Shape& shape) {
     SHUNT_ASSIGN(const Tensor tensor, make_tensor(type, shape));
-    SHUNT_ASSIGN(value, g_.input(name, tensor));
+    SHUNT_ASSIGN(value, g_.input(std::move(name), tensor));
     return ok();
+  }
+
+  Status add_window(std::int64_t window) {
+    const auto of_window = [&](std::string_view what) {
+      return fmt::format("{} of the window of {}", what, window);
+    };
+    WindowCaches& made = made_.windows.emplace_back();
+    made.window = window;
+    SHUNT_ASSIGN(made.row_count,
+                 g_.dynamic_dim(of_window("cache rows"), window_rows(step_, window)));
+    SHUNT_TRY(input(made.cache_rows, of_window("cache rows"), DType::kI64, {made_.token_count}));
+    return input(made.block_table, of_window("block table"), DType::kI32, {made_.block_count});
+  }
+
+  /// The caches of layers of a kind; null: those with rows for all tokens.
+  WindowCaches* window_of(LayerKind kind) {
+    const auto found = std::ranges::find(made_.windows, n_.window_of(kind), &WindowCaches::window);
+    return found == made_.windows.end() ? nullptr : &*found;
   }
 
   Result<Value> weight(Weight which, std::int64_t layer = 0) {
@@ -169,26 +195,30 @@ class StepBuilder {
     };
     const auto turned = [&](Operand y) { return rope(g_, y, made_.positions, absent(), turn); };
     const Result<Value> queries = turned(heads(kQuery, n_.heads));
-    const Result<Value> keys = remember(turned(heads(kKey, n_.kv_heads)), "keys", layer);
-    const Result<Value> values = remember(heads(kValue, n_.kv_heads), "values", layer);
+    WindowCaches* const window = window_of(kind);
+    const Result<Value> keys = remember(turned(heads(kKey, n_.kv_heads)), "keys", layer, window);
+    const Result<Value> values = remember(heads(kValue, n_.kv_heads), "values", layer, window);
     PagedAttentionParams params = {.scale = scale(), .block = kCacheBlock};
-    if (kind == LayerKind::kWindow) {
+    if (n_.window_of(kind) > 0) {
       params.span = AttentionSpan::kSlidingWindow;
-      params.window = n_.window;
+      params.window = n_.window_of(kind);
     }
-    return reshape(
-        g_, paged_attention(g_, queries, keys, values, made_.sequences, made_.block_table, params),
-        {n_.width, tokens});
+    const Value table = window == nullptr ? made_.block_table : window->block_table;
+    return reshape(g_, paged_attention(g_, queries, keys, values, made_.sequences, table, params),
+                   {n_.width, tokens});
   }
 
   /// Writes heads [size, heads, tokens] into a cache of their own; its rows, as heads.
-  Result<Value> remember(Operand heads, std::string_view what, std::int64_t layer) {
-    SHUNT_ASSIGN(const Tensor tensor, make_tensor(step_.cache_type, {n_.kv_width, step_.context}));
+  Result<Value> remember(Operand heads, std::string_view what, std::int64_t layer,
+                         WindowCaches* window) {
+    const Dim rows = window == nullptr ? made_.row_count : window->row_count;
+    SHUNT_ASSIGN(const Tensor tensor, make_tensor(step_.cache_type, {n_.kv_width, rows.max}));
     SHUNT_ASSIGN(const Value cache, g_.cache(fmt::format("{} of layer {}", what, layer), tensor));
     made_.caches.push_back(cache.id);
+    if (window != nullptr) window->caches.push_back(cache.id);
     const Result<Value> written =
-        set_rows(g_, cache, reshape(g_, heads, {n_.kv_width, made_.token_count}), made_.cache_rows);
-    const Dim rows = made_.row_count;
+        set_rows(g_, cache, reshape(g_, heads, {n_.kv_width, made_.token_count}),
+                 window == nullptr ? made_.cache_rows : window->cache_rows);
     return reshape(g_, view(g_, written, {0, 0, 0, 0}, {n_.kv_width, rows}),
                    {n_.head_size, n_.kv_heads, rows});
   }
@@ -270,7 +300,8 @@ Result<std::unique_ptr<ModelDefinition>> read(const gguf::File& file) {
   return model;
 }
 
-constexpr Architecture kArchitectures[] = {{kWindows, read<kWindows>}, {kHybrid, read<kHybrid>}};
+constexpr Architecture kArchitectures[] = {
+    {kWindows, read<kWindows>}, {kHybrid, read<kHybrid>}, {kMixed, read<kMixed>}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Two small architectures beside those of the library, whose layers have different caches. Their
+// Small architectures beside those of the library, whose layers have different caches. Their
 // files are described in test_model.h.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace shunt::test {
 
-/// "windows" and "hybrid", for LoadOptions::architectures and read_model().
+/// "windows", "hybrid" and "mixed", for LoadOptions::architectures and read_model().
 std::vector<const Architecture*> test_architectures();
 
 }  // namespace shunt::test

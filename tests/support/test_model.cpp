@@ -51,7 +51,20 @@ std::span<const WeightRow<Numbers>> weight_table() {
 
 LayerKind kind_of(std::string_view architecture, std::int64_t layer) {
   if (layer % 2 != 0) return LayerKind::kAttention;
-  return architecture == kWindows ? LayerKind::kWindow : LayerKind::kDeltaNet;
+  if (architecture == kWindows) return LayerKind::kWindow;
+  constexpr std::array kInTurn = {LayerKind::kWindow, LayerKind::kDeltaNet, LayerKind::kWideWindow};
+  if (architecture == kMixed) return kInTurn[to_size(layer / 2) % kInTurn.size()];
+  return LayerKind::kDeltaNet;
+}
+
+bool has_kind(std::string_view architecture, LayerKind kind) {
+  if (architecture == kMixed) return true;
+  return kind == LayerKind::kAttention || kind == kind_of(architecture, 0);
+}
+
+std::int64_t Numbers::window_of(LayerKind kind) const {
+  if (kind == LayerKind::kWindow) return window;
+  return kind == LayerKind::kWideWindow ? 3 * window : 0;
 }
 
 bool has(LayerKind kind, std::size_t weight) {
@@ -71,6 +84,7 @@ Numbers numbers_of(const TestModelOptions& options) {
   n.kv_heads = options.kv_heads;
   n.window = options.window;
   n.taps = options.taps;
+  n.whole_caches = options.whole_caches;
   n.complete();
   return n;
 }
@@ -88,8 +102,10 @@ void add_metadata(gguf::Writer& writer, const TestModelOptions& options) {
   add("feed_forward_length", options.feed_forward);
   add("attention.head_count", options.heads);
   add("attention.head_count_kv", options.kv_heads);
-  if (options.architecture == kWindows) add("attention.sliding_window", options.window);
-  if (options.architecture == kHybrid) add("ssm.conv_kernel", options.taps);
+  if (has_kind(options.architecture, LayerKind::kWindow))
+    add("attention.sliding_window", options.window);
+  if (has_kind(options.architecture, LayerKind::kDeltaNet)) add("ssm.conv_kernel", options.taps);
+  if (options.whole_caches) add("whole_caches", 1);
   add_synth_vocabulary(writer, options.vocabulary);
 }
 

@@ -72,12 +72,14 @@ StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::in
   // A block that is found by its tokens may become any block of a sequence.
   const std::int64_t rows =
       options.reuse_prefixes ? ceil_div(least, kCacheBlock) * kCacheBlock : least;
-  return {tokens,
-          outputs,
-          rows,
-          options.cache_type,
-          std::min(options.sequences, tokens),
-          state_slots_for(options.sequences, options.checkpoints)};
+  return {.tokens = tokens,
+          .outputs = outputs,
+          .context = rows,
+          .cache_type = options.cache_type,
+          .sequences = std::min(options.sequences, tokens),
+          .state_slots = state_slots_for(options.sequences, options.checkpoints),
+          .window_sequences = options.sequences,
+          .window_batch = options.batch};
 }
 
 int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {

@@ -13,11 +13,18 @@ namespace shunt {
 namespace {
 
 SavedCache saved_form(const CacheTensor& cache) {
-  const SavedKind kind = cache.is_state ? SavedKind::kState : SavedKind::kRows;
-  return {cache.name, kind, cache.dtype, cache.row_bytes};
+  const SavedKind kind = cache.is_state ? SavedKind::kState
+                         : cache.window ? SavedKind::kWindow
+                                        : SavedKind::kRows;
+  return {cache.name, kind, cache.dtype, cache.row_bytes, cache.window_tokens};
 }
 
 std::string describe(const SavedCache& cache) {
+  if (cache.kind == SavedKind::kWindow) {
+    return fmt::format("{} ({} of {} of {}, {} bytes each)", gguf::printable(cache.name),
+                       to_string(cache.kind), cache.window, to_string(cache.dtype),
+                       cache.row_bytes);
+  }
   return fmt::format("{} ({} of {}, {} bytes each)", gguf::printable(cache.name),
                      to_string(cache.kind), to_string(cache.dtype), cache.row_bytes);
 }
@@ -36,14 +43,18 @@ Error with_path(Error error, const std::string& path) {
 
 }  // namespace
 
-Status save_sequence(const SessionPlans& plans, BlockPool& pool, const StateSlots* states,
+std::int64_t LayerContent::position(BlockPool& pool, std::int64_t sequence) const {
+  if (states != nullptr) return states->position(sequence);
+  return windows != nullptr ? windows->position(sequence) : pool.cached(sequence);
+}
+
+Status save_sequence(const SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
                      std::int64_t sequence, std::uint64_t model, const std::string& path) {
   const std::span<const std::int32_t> tokens = pool.tokens(sequence);
   const std::span<const std::int64_t> blocks = pool.blocks(sequence);
   const std::span<const CacheTensor> caches = plans.cache_tensors();
-  // Rows after the tokens that the states include would be computed again.
-  const std::int64_t cached =
-      states == nullptr ? pool.cached(sequence) : states->position(sequence);
+  // Rows after that would be computed again.
+  const std::int64_t cached = layers.position(pool, sequence);
   const SavedSequence header = {model, cached, {tokens.begin(), tokens.end()}, saved_forms(caches)};
   SHUNT_ASSIGN(SavedSequenceWriter file, SavedSequenceWriter::create(path, header));
   std::vector<std::byte> rows;
@@ -55,11 +66,14 @@ Status save_sequence(const SessionPlans& plans, BlockPool& pool, const StateSlot
   };
   for (std::size_t i = 0; i < caches.size(); ++i) {
     if (caches[i].is_state) {
-      if (cached > 0) SHUNT_TRY(add(i, states->slot(sequence), 1));
+      if (cached > 0) SHUNT_TRY(add(i, layers.states->slot(sequence), 1));
       continue;
     }
-    for (std::int64_t first = 0; first < cached; first += kCacheBlock) {
-      const std::int64_t block = blocks[to_size(first / kCacheBlock)];
+    for (std::int64_t first = first_saved_row(header, header.caches[i]); first < cached;
+         first += kCacheBlock) {
+      std::int64_t block = blocks[to_size(first / kCacheBlock)];
+      if (const auto& window = caches[i].window)
+        block = layers.windows->find(static_cast<std::int64_t>(*window), block);
       SHUNT_TRY(add(i, block * kCacheBlock, std::min(cached - first, kCacheBlock)));
     }
   }
@@ -114,20 +128,31 @@ Error SequenceFile::context_is_full(const BlockPool& pool) const {
                  counted(header_.sequence.tokens.size(), "token"), pool.context(), pool.taken());
 }
 
-Status SequenceFile::write_rows(SessionPlans& plans, std::span<const MissingRows> missing) const {
+/// Writes rows of the caches of a window, or of those without.
+Status SequenceFile::write_rows(SessionPlans& plans, std::optional<std::size_t> window,
+                                std::span<const MissingRows> missing) const {
   std::vector<std::byte> bytes;
   std::uint64_t start = header_.data;  // of the cache in the file
   for (std::size_t i = 0; i < header_.sequence.caches.size(); ++i) {
     const SavedCache& cache = header_.sequence.caches[i];
-    const bool has_rows = cache.kind == SavedKind::kRows;
+    const CacheTensor& tensor = plans.cache_tensors()[i];
+    const bool has_rows = !tensor.is_state && tensor.window == window;
+    const std::int64_t first = first_saved_row(header_.sequence, cache);
     for (const MissingRows& rows : has_rows ? missing : std::span<const MissingRows>()) {
       bytes.resize(to_size(rows.count) * cache.row_bytes);
-      SHUNT_TRY(file_.read(start + to_size(rows.token) * cache.row_bytes, bytes));
+      SHUNT_TRY(file_.read(start + to_size(rows.token - first) * cache.row_bytes, bytes));
       convert_byte_order(cache.dtype, std::endian::little, bytes);
       SHUNT_TRY(plans.write_rows(i, rows.block * kCacheBlock + rows.first, bytes));
     }
     start += data_bytes(header_.sequence, cache);
   }
+  return ok();
+}
+
+Status SequenceFile::write_windows(SessionPlans& plans, WindowRows& windows,
+                                   std::int64_t sequence) const {
+  SHUNT_ASSIGN(const auto missing, windows.restore(sequence, header_.sequence.cached));
+  for (std::size_t i = 0; i < missing.size(); ++i) SHUNT_TRY(write_rows(plans, i, missing[i]));
   return ok();
 }
 
@@ -147,18 +172,31 @@ Status SequenceFile::write_states(SessionPlans& plans, std::int64_t slot) const 
   return ok();
 }
 
-Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, StateSlots* states,
+Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
                              std::int64_t sequence) const {
   SHUNT_TRY(check_caches(plans));
   const Status intact = check_data(bytes(), header_);
   if (!intact) return with_path(intact.error(), path_);
+  Status replaced = replace(plans, pool, layers, sequence);
+  if (!replaced && layers.windows != nullptr) layers.windows->abandon();
+  return replaced;
+}
+
+Status SequenceFile::replace(SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+                             std::int64_t sequence) const {
   const SavedSequence& saved = header_.sequence;
+  StateSlots* const states = layers.states;
   SequenceReplacement replacement(pool, sequence);
   if (!replacement.set_tokens(saved.tokens, saved.cached)) return context_is_full(pool);
-  SHUNT_TRY(plans.make_copies(pool));
-  SHUNT_TRY(write_rows(plans, replacement.missing()));
-  if (states == nullptr) {
+  SHUNT_TRY(plans.make_copies(pool, layers.windows));
+  SHUNT_TRY(write_rows(plans, {}, replacement.missing()));
+  if (layers.windows != nullptr) SHUNT_TRY(write_windows(plans, *layers.windows, sequence));
+  const auto commit = [&] {
     replacement.commit();
+    if (layers.windows != nullptr) layers.windows->finish(sequence);
+  };
+  if (states == nullptr) {
+    commit();
     return ok();
   }
   // After an error or an exception its former states may be overwritten.
@@ -178,7 +216,7 @@ Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, StateSlots* s
     SHUNT_TRY(write_states(plans, slots.target));
   }
   undo.needed = false;
-  replacement.commit();
+  commit();
   if (saved.cached > 0) {
     states->finish(sequence);
   } else {

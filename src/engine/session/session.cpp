@@ -20,6 +20,7 @@
 #include "engine/session/session_plans.h"
 #include "engine/session/state_slots.h"
 #include "engine/session/step_inputs.h"
+#include "engine/session/window_rows.h"
 #include "shunt/message.h"
 #include "shunt/plan.h"
 
@@ -57,6 +58,7 @@ struct Session::State {
         pool(pool_options(complete_options)),
         started(to_size(options.sequences)) {
     if (model->info().state_bytes > 0) states.emplace(pool, options.sequences, options.checkpoints);
+    if (!model->info().windows.empty()) add_windows();
     const auto now = model->state();  // held while it is walked through
     for (const Device* device : now->devices) {
       for (const DeviceWarning& warning : device->warnings()) {
@@ -71,7 +73,8 @@ struct Session::State {
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
   std::shared_ptr<HostRows> host = {};            // null: none; outlives the plans
   BlockPool pool;  // tokens, and where they are in the caches or in copies of them
-  std::optional<StateSlots> states = {};  // of models that have states
+  std::optional<StateSlots> states = {};   // of models that have states
+  std::optional<WindowRows> windows = {};  // of models that have layers with windows
   /// The number of first tokens that will be in the caches once steps under way have ended.
   PerSequence<std::int64_t> started;
   std::map<std::int64_t, std::size_t> writing = {};  // shared blocks that a piece's steps write
@@ -92,6 +95,39 @@ struct Session::State {
             .reuse = complete.reuse_prefixes};
   }
 
+  void add_windows() {
+    const StepShape shape = step_shape(options, 1, 1);
+    std::vector<WindowRows::Window> all;
+    for (const std::int64_t window : model->info().windows)
+      all.push_back({window, window_rows(shape, window)});
+    windows.emplace(pool, options.sequences, all);
+    if (!states) return;
+    states->set_condition([this](std::int64_t sequence, std::int64_t position) {
+      return windows->covers(sequence, position);
+    });
+  }
+
+  /// Whether tokens with rows in the cache may be computed again.
+  bool repeats_tokens() const { return states || windows; }
+
+  /// Lets states and windows go on from the same token of a sequence.
+  void align(std::int64_t sequence) {
+    if (!states || !windows) return;
+    if (!windows->covers(sequence, states->position(sequence))) states->restart(sequence);
+    windows->go_on(sequence, states->position(sequence));
+  }
+
+  /// The token that a sequence continues from if the steps of a call fail.
+  std::int64_t start_again(std::int64_t sequence) const {
+    return states ? states->last_checkpoint(sequence) : windows->position(sequence);
+  }
+
+  void abandon_steps() {
+    if (windows) windows->abandon();
+    if (states) states->abandon();
+    for (std::int64_t i = 0; i < options.sequences; ++i) align(i);
+  }
+
   std::int64_t vocabulary() const { return model->info().vocabulary; }
   std::int64_t cached() {
     std::int64_t all = 0;
@@ -101,7 +137,16 @@ struct Session::State {
 
   void truncate(std::int64_t sequence, std::int64_t length) {
     pool.truncate(sequence, length);
+    if (windows) windows->truncate(sequence);
     if (states) states->truncate(sequence);
+    align(sequence);
+  }
+
+  void fork(std::int64_t from, std::int64_t to, std::int64_t length) {
+    pool.fork(from, to, length);
+    if (windows) windows->fork(from, to);
+    if (states) states->fork(from, to);
+    align(to);
   }
 
   Status check_sequence(std::int64_t sequence) const {
@@ -147,7 +192,7 @@ struct Session::State {
       std::vector<std::int64_t> lengths = {};  // of sequences that may be longer by now
       bool needed = true;
       ~Undo() {
-        if (needed && state.states) state.states->abandon();
+        if (needed) state.abandon_steps();
         for (std::size_t i = 0; needed && i < lengths.size(); ++i)
           state.truncate(more[i].sequence, lengths[i]);
       }
@@ -224,9 +269,9 @@ struct Session::State {
     copies.reset();
     std::int64_t lost = cached();
     pool.lose_content();
-    if (states) {
-      states->clear();  // so tokens are computed again, whatever rows there are
-    } else {
+    if (windows) windows->clear();
+    if (states) states->clear();
+    if (!repeats_tokens()) {  // else tokens are computed again, whatever rows there are
       for (const BlockCopy& copy : pool.pending()) lost -= copy.rows * pool.users(copy.to);
     }
     if (lost <= 0) return;
@@ -234,24 +279,29 @@ struct Session::State {
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
-  StateSlots* states_or_null() { return states ? &*states : nullptr; }
+  LayerContent layers() { return {states ? &*states : nullptr, windows ? &*windows : nullptr}; }
 
   /// Does some work with the rows of caches: with the plans made, and all copies.
   Status on_rows(const std::function<Status()>& work) {
     return on_any_devices([&]() -> Status {
-      SHUNT_TRY(plans->make_copies(pool));
-      if (states) states->abandon();
+      SHUNT_TRY(plans->make_copies(pool, layers().windows));
+      abandon_steps();
       return work();
     });
   }
 
   /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
-    SHUNT_TRY(plans->make_copies(pool));
+    SHUNT_TRY(plans->make_copies(pool, layers().windows));
     writing.clear();
-    if (states) states->abandon();
+    abandon_steps();
     for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = 0;
-    for (const Piece& piece : request.pieces) find_start(piece);
+    for (const Piece& piece : request.pieces) {
+      if (windows) windows->open(piece.sequence, piece.first);
+      align(piece.sequence);
+      find_start(piece);
+      if (windows) windows->keep_start(piece.sequence, start_again(piece.sequence));
+    }
     // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {
       ~WaitedFor() {
@@ -273,7 +323,7 @@ struct Session::State {
   /// before, and may be shared, are not any more.
   void lose_rewritten(const Request& request, const std::deque<Underway>& underway) {
     for (const Underway& step : underway) {
-      for (std::size_t i = 0; states && i < step.tokens.size(); ++i) {
+      for (std::size_t i = 0; repeats_tokens() && i < step.tokens.size(); ++i) {
         const auto blocks = pool.blocks(request.pieces[i].sequence);
         for (std::int64_t row = step.starts[i]; row < step.ends[i];
              row = (row / kCacheBlock + 1) * kCacheBlock)
@@ -285,12 +335,21 @@ struct Session::State {
   /// The tokens of a sequence that need no step any more.
   void find_start(const Piece& piece) {
     std::int64_t& start = started[piece.sequence];
+    start = repeats_tokens() ? advance(piece.sequence, piece.first)
+                             : std::max(start, pool.cached(piece.sequence));
+  }
+
+  /// The last token up to `most` that states and windows can go on from.
+  std::int64_t advance(std::int64_t sequence, std::int64_t most) {
     if (!states) {
-      start = std::max(start, pool.cached(piece.sequence));
-      return;
+      windows->advance(sequence, most);
+      return windows->position(sequence);
     }
-    states->advance(piece.sequence, piece.first);
-    start = states->position(piece.sequence);
+    const std::int64_t before = states->position(sequence);
+    states->advance(sequence, most);
+    const std::int64_t start = states->position(sequence);
+    if (windows && start > before) windows->go_on(sequence, start);
+    return start;
   }
 
   Status compute_steps(Request& request, std::deque<Underway>& underway) {
@@ -377,7 +436,7 @@ struct Session::State {
     for (std::int64_t i = first / kCacheBlock; i * kCacheBlock < first + wanted; ++i) {
       const std::int64_t block = blocks[to_size(i)];
       // It is in the cache already: the next step continues after it.
-      if (!states && i * kCacheBlock >= first && pool.filled(block) > 0)
+      if (!repeats_tokens() && i * kCacheBlock >= first && pool.filled(block) > 0)
         return i * kCacheBlock - first;
       if (!pool.is_shared(block)) continue;
       const auto [writer, is_new] = written.try_emplace(block, number);
@@ -396,15 +455,24 @@ struct Session::State {
     return part;
   }
 
+  Status begin_windows(std::int64_t sequence, std::int64_t end, StepPart& part) {
+    SHUNT_TRY(windows->begin(sequence, end));
+    for (std::int64_t i = 0; i < windows->windows(); ++i)
+      part.windows.push_back(windows->table(i, sequence));
+    return ok();
+  }
+
   Status start(const Request& request, std::span<StepPart> parts, StepPlan& at,
                std::deque<Underway>& underway) {
-    for (std::size_t i = 0; states && i < parts.size(); ++i) {
+    for (std::size_t i = 0; repeats_tokens() && i < parts.size(); ++i) {
       if (parts[i].tokens.empty()) continue;
       const std::int64_t end = parts[i].length + std::ssize(parts[i].tokens);
       const Piece& piece = request.pieces[i];
-      parts[i].slots = states->begin(piece.sequence, end, ends_prompt(piece));
+      if (states) parts[i].slots = states->begin(piece.sequence, end, ends_prompt(piece));
+      if (windows) SHUNT_TRY(begin_windows(piece.sequence, end, parts[i]));
     }
     SHUNT_TRY(fill_step(*at.plan, *at.step, parts, at.granularity));
+    if (windows) windows->pass();
     Underway step = {.plan = &at};
     for (const StepPart& part : parts) {
       step.tokens.push_back(std::ssize(part.tokens));
@@ -455,6 +523,7 @@ struct Session::State {
       if (step.tokens[i] == 0) continue;
       pool.mark_cached(request.pieces[i].sequence, step.ends[i]);
       if (states) states->finish(request.pieces[i].sequence);
+      if (windows) windows->finish(request.pieces[i].sequence);
       computed += step.tokens[i];
     }
     if (underway.empty()) writing.clear();
@@ -582,8 +651,7 @@ Status Session::fork(std::int64_t from, std::int64_t to, std::int64_t length) {
     if (length < -1 || length > now) {
       return invalid("can't fork {} tokens of sequence {}: there are {}", length, from, now);
     }
-    state_->pool.fork(from, to, length == -1 ? now : length);
-    if (state_->states) state_->states->fork(from, to);
+    state_->fork(from, to, length == -1 ? now : length);
     return ok();
   });
 }
@@ -601,8 +669,8 @@ Status Session::save(std::int64_t sequence, const std::string& path) {
         SHUNT_TRY(state_->check_sequence(sequence));
         SHUNT_ASSIGN(const std::uint64_t model, model_fingerprint(state_->loaded->file));
         return state_->on_rows([&] {
-          return save_sequence(*state_->plans, state_->pool, state_->states_or_null(), sequence,
-                               model, path);
+          return save_sequence(*state_->plans, state_->pool, state_->layers(), sequence, model,
+                               path);
         });
       },
       path);
@@ -616,7 +684,10 @@ Status Session::restore(std::int64_t sequence, const std::string& path) {
         SHUNT_ASSIGN(const std::uint64_t model, model_fingerprint(state_->loaded->file));
         SHUNT_TRY(file.check_model(model, state_->vocabulary()));
         return state_->on_rows([&] {
-          return file.restore(*state_->plans, state_->pool, state_->states_or_null(), sequence);
+          const Status restored =
+              file.restore(*state_->plans, state_->pool, state_->layers(), sequence);
+          state_->align(sequence);
+          return restored;
         });
       },
       path);
@@ -647,10 +718,10 @@ Result<std::int64_t> Session::append_cached(std::int64_t sequence,
     SHUNT_TRY(state_->check({&only, 1}));
     const std::int64_t before = state_->pool.length(sequence);
     const std::int64_t known = state_->pool.append_known(sequence, tokens);
-    if (!state_->states) return known;
-    // Tokens whose states are not known would be computed again.
-    state_->states->advance(sequence, state_->pool.length(sequence));
-    state_->truncate(sequence, std::max(before, state_->states->position(sequence)));
+    if (!state_->repeats_tokens()) return known;
+    // Tokens after the place where the sequence can go on would be computed again.
+    const std::int64_t length = state_->pool.length(sequence);
+    state_->truncate(sequence, std::max(before, state_->advance(sequence, length)));
     return state_->pool.length(sequence) - before;
   });
 }

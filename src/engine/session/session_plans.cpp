@@ -7,6 +7,7 @@
 #include "device/device_run.h"
 #include "engine/load/session_steps.h"
 #include "engine/session/step_inputs.h"
+#include "engine/session/window_rows.h"
 #include "schedule/place/facts.h"
 #include "shunt/message.h"
 #include "tensor/bytes_of.h"
@@ -64,6 +65,11 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
     const std::size_t row = cache_bytes_.back() / to_size(node.result.size(1));
     const bool is_state = std::ranges::count(step.states, cache) > 0;
     cache_tensors_.push_back({node.name, node.result.dtype, row, is_state});
+    for (std::size_t i = 0; i < step.windows.size(); ++i) {
+      if (std::ranges::count(step.windows[i].caches, cache) == 0) continue;
+      cache_tensors_.back().window = i;
+      cache_tensors_.back().window_tokens = step.windows[i].window;
+    }
   }
   for (const DeviceIndex device : model_.devices.indices()) {
     BufferType& type = model_.devices[device]->memory();
@@ -184,7 +190,9 @@ void SessionPlans::allocate_host(const HostLayout& layout) {
 void SessionPlans::pin_host() {
   RangesByDevice copied;
   for (std::size_t i = 0; host_ != nullptr && i < caches_.size(); ++i) {
-    if (homes_.caches[i] == model_.devices.cpu() || cache_tensors_[i].is_state) continue;
+    if (homes_.caches[i] == model_.devices.cpu() || cache_tensors_[i].is_state ||
+        cache_tensors_[i].window)
+      continue;
     copied[model_.devices[homes_.caches[i]]].emplace_back(host_->rows_of(i));
   }
   if (copied.empty()) return;
@@ -294,24 +302,34 @@ Address SessionPlans::row_at(std::size_t cache, std::int64_t row) const {
   return {start.buffer, start.offset + to_size(row) * cache_tensors_[cache].row_bytes};
 }
 
-Status SessionPlans::make_copies(BlockPool& pool) {
+Status SessionPlans::make_copies(BlockPool& pool, WindowRows* windows) {
   while (!pool.pending().empty()) {
-    SHUNT_TRY(copy_rows(pool.pending().front()));
+    const BlockCopy next = pool.pending().front();
+    SHUNT_TRY(copy_rows(next));
+    const bool in_windows = windows != nullptr && next.way == CopyWay::kInCache;
+    for (std::int64_t i = 0; in_windows && i < windows->windows(); ++i) {
+      const auto rows = windows->copy(i, next);
+      if (!rows) continue;
+      SHUNT_TRY(copy_rows(*rows, to_size(i)));
+      windows->copied(i, next);
+    }
     pool.mark_copied();
   }
   return ok();
 }
 
-Status SessionPlans::copy_rows(const BlockCopy& rows) {
+/// In all caches of a window of StepGraph::windows, or in those of no window.
+Status SessionPlans::copy_rows(const BlockCopy& rows, std::optional<std::size_t> window) {
   if (rows.way != CopyWay::kInCache && host_ == nullptr)
     return fail(ErrorCode::kInternal, "there is no host memory for blocks of the cache");
   for (std::size_t i = 0; i < caches_.size(); ++i) {
-    if (!cache_tensors_[i].is_state) SHUNT_TRY(copy_rows(rows, i));
+    if (cache_tensors_[i].is_state || cache_tensors_[i].window != window) continue;
+    SHUNT_TRY(copy_rows_of(i, rows));
   }
   return ok();
 }
 
-Status SessionPlans::copy_rows(const BlockCopy& rows, std::size_t cache) {
+Status SessionPlans::copy_rows_of(std::size_t cache, const BlockCopy& rows) {
   const std::size_t bytes = to_size(rows.rows) * cache_tensors_[cache].row_bytes;
   const std::int64_t from = rows.from * kCacheBlock;
   const std::int64_t to = rows.to * kCacheBlock;

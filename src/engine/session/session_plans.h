@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@
 
 namespace shunt {
 
+class WindowRows;
+
 /// A graph compiled for steps up to a number of tokens and outputs.
 struct StepPlan {
   std::shared_ptr<const StepGraph> step;
@@ -30,12 +33,15 @@ struct StepPlan {
   int steps_in_flight = 1;
 };
 
-/// The tensor of a cache: a row for each token of the context, or a state for each slot.
+/// The tensor of a cache: a row for each token of the context or of windows, or a state for each
+/// slot.
 struct CacheTensor {
   std::string name;
   DType dtype = DType::kF32;
   std::size_t row_bytes = 0;  ///< of a row or a state
   bool is_state = false;
+  std::optional<std::size_t> window = {};  ///< of StepGraph::windows, if it is of one
+  std::int64_t window_tokens = 0;          ///< of that
 };
 
 class SessionPlans {
@@ -61,8 +67,8 @@ class SessionPlans {
   bool intact() const { return intact_; }
   /// Whether all caches are in memory of these devices.
   bool caches_are_on(std::span<Device* const> devices) const;
-  /// Makes all pending copies of a pool.
-  Status make_copies(BlockPool& pool);
+  /// Makes all pending copies of a pool, and those in caches of windows; `windows` may be null.
+  Status make_copies(BlockPool& pool, WindowRows* windows);
   /// Null: none.
   const std::shared_ptr<HostRows>& host() const { return host_; }
   /// The caches, in the order of StepGraph::caches.
@@ -114,8 +120,8 @@ class SessionPlans {
     return std::min(options_.sequences, tokens);
   }
 
-  Status copy_rows(const BlockCopy& rows);
-  Status copy_rows(const BlockCopy& rows, std::size_t cache);
+  Status copy_rows(const BlockCopy& rows, std::optional<std::size_t> window = {});
+  Status copy_rows_of(std::size_t cache, const BlockCopy& rows);
   Error of_cache(Error error, std::size_t cache) const;
   /// The start of a row in a cache.
   Address row_at(std::size_t cache, std::int64_t row) const;

@@ -126,23 +126,35 @@ void StateSlots::abandon() {
   }
 }
 
-/// Continues from the last checkpoint whose tokens have rows.
 void StateSlots::restart(std::int64_t number) {
   use(sequences_[number], 0, kZero);
   advance(number, pool_.length(number));
 }
 
-void StateSlots::advance(std::int64_t number, std::int64_t most) {
+/// The last checkpoint of more than `least` tokens of a sequence; of none if there is none.
+StateSlots::Sequence StateSlots::find_last(std::int64_t number, std::int64_t least,
+                                           std::int64_t most) const {
   const auto blocks = pool_.blocks(number);
   const std::int64_t rows = std::min(most, pool_.promised(number));
-  for (std::int64_t i = rows / kCacheBlock; i * kCacheBlock > position(number); --i) {
-    const std::int64_t block = blocks[to_size(i - 1)];
-    const auto slot = find(block);
-    if (!slot) continue;
-    slots_[*slot].place.block = block;
-    slot_of_block_[block] = *slot;
-    return use(sequences_[number], i * kCacheBlock, *slot);
+  for (std::int64_t i = rows / kCacheBlock; i * kCacheBlock > least; --i) {
+    const auto slot = find(blocks[to_size(i - 1)]);
+    if (!slot || (condition_ && !condition_(number, i * kCacheBlock))) continue;
+    return {i * kCacheBlock, *slot};
   }
+  return {};
+}
+
+std::int64_t StateSlots::last_checkpoint(std::int64_t sequence) const {
+  return find_last(sequence, 0, pool_.length(sequence)).position;
+}
+
+void StateSlots::advance(std::int64_t number, std::int64_t most) {
+  const Sequence found = find_last(number, position(number), most);
+  if (found.position == 0) return;
+  const std::int64_t block = pool_.blocks(number)[to_size(found.position / kCacheBlock - 1)];
+  slots_[found.slot].place.block = block;
+  slot_of_block_[block] = found.slot;
+  use(sequences_[number], found.position, found.slot);
 }
 
 void StateSlots::truncate(std::int64_t sequence) {

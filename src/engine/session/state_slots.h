@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,12 @@ class StateSlots {
   /// content of its block has changed.
   StateSlots(BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints);
 
+  /// Sequences continue only from checkpoints that this is true for, with the number of their
+  /// tokens: other layers may lack what they need there. Not called for no tokens.
+  void set_condition(std::function<bool(std::int64_t sequence, std::int64_t position)> condition) {
+    condition_ = std::move(condition);
+  }
+
   /// The number of first tokens that a sequence's states include, once steps under way have ended.
   std::int64_t position(std::int64_t sequence) const { return sequences_[sequence].position; }
   /// The end of the next step of a sequence that has `position` tokens in its states and `length`
@@ -52,6 +59,10 @@ class StateSlots {
   void truncate(std::int64_t sequence);
   /// After BlockPool::fork(): the same states, if they are of its tokens only.
   void fork(std::int64_t from, std::int64_t to);
+  /// Continues from the last checkpoint whose tokens have rows; from no token if there is none.
+  void restart(std::int64_t sequence);
+  /// The number of tokens that restart() continues from.
+  std::int64_t last_checkpoint(std::int64_t sequence) const;
   /// All content is lost, but for the slot of zeros.
   void clear();
 
@@ -88,13 +99,14 @@ class StateSlots {
   bool is_valid(const Place& place) const;
   bool is_of(std::int64_t slot, std::int64_t block) const;
   std::optional<std::int64_t> find(std::int64_t block) const;
+  Sequence find_last(std::int64_t sequence, std::int64_t least, std::int64_t most) const;
   void use(Sequence& sequence, std::int64_t position, std::int64_t slot);
   bool is_checkpoint(std::int64_t sequence, std::int64_t end, bool prompt_ends) const;
   std::int64_t take();
-  void restart(std::int64_t sequence);
   void release(const Step& step);
 
   BlockPool& pool_;
+  std::function<bool(std::int64_t, std::int64_t)> condition_ = {};
   PerSequence<Sequence> sequences_;
   IndexedVector<std::int64_t, Slot> slots_;
   IndexedVector<std::int64_t, std::int64_t> slot_of_block_;  // its last checkpoint; kZero: none

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/ceil_div.h"
-#include "base/indexed_vector.h"
 #include "base/to_size.h"
 #include "device/device_set.h"
 #include "shunt/message.h"
@@ -34,9 +34,69 @@ std::int64_t round_up(std::int64_t n, std::int64_t granularity, std::int64_t mos
   return std::max(n, std::min(ceil_div(n, granularity) * granularity, most));
 }
 
-std::int64_t row_of(const StepPart& part, std::int64_t position) {
-  const IndexedSpan<std::int64_t, const std::int64_t> blocks(part.blocks);
-  return blocks[position / kCacheBlock] * kCacheBlock + position % kCacheBlock;
+/// The inputs for the caches of all layers without a window, or of those with the same.
+struct RowInputs {
+  Dim row_count;
+  Value cache_rows;
+  Value row_numbers;
+  Value block_table;
+  std::optional<std::size_t> window = {};  ///< of StepGraph::windows
+
+  WindowTable blocks(const StepPart& part) const {
+    return window ? part.windows[*window] : WindowTable{0, part.blocks};
+  }
+};
+
+std::vector<RowInputs> row_inputs(const StepGraph& step) {
+  std::vector<RowInputs> all = {
+      {step.row_count, step.cache_rows, step.row_numbers, step.block_table}};
+  for (std::size_t i = 0; i < step.windows.size(); ++i) {
+    const WindowCaches& window = step.windows[i];
+    all.push_back({window.row_count, window.cache_rows, window.row_numbers, window.block_table, i});
+  }
+  return all;
+}
+
+/// Sets the number of rows up to the last one that is read.
+Status set_row_count(Plan& plan, const RowInputs& inputs, std::span<const StepPart> parts,
+                     std::int64_t granularity) {
+  std::int64_t rows = 0;
+  for (const StepPart& part : parts) {
+    if (part.tokens.empty()) continue;
+    const WindowTable table = inputs.blocks(part);
+    // Entries before the table are those of whole blocks.
+    if (table.first > 0) rows = std::max(rows, kCacheBlock);
+    const std::int64_t length = length_after(part);
+    for (std::int64_t i = table.first; i * kCacheBlock < length; ++i) {
+      const std::int64_t used = std::min(length - i * kCacheBlock, kCacheBlock);
+      rows = std::max(rows, table.blocks[to_size(i - table.first)] * kCacheBlock + used);
+    }
+  }
+  return plan.set_dynamic_dim(inputs.row_count, round_up(rows, granularity, inputs.row_count.max));
+}
+
+Status fill_rows(Plan& plan, const RowInputs& inputs, std::span<const StepPart> parts) {
+  SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, inputs.cache_rows));
+  SHUNT_ASSIGN(const auto entries, input<std::int32_t>(plan, inputs.block_table));
+  if (inputs.row_numbers.id != kNoNode) {
+    SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, inputs.row_numbers));
+    std::iota(numbers.begin(), numbers.end(), 0);
+  }
+  std::ranges::fill(entries, 0);  // those that a device wanted, and those before a window
+  std::size_t token = 0;
+  std::size_t entry = 0;
+  for (const StepPart& part : parts) {
+    if (part.tokens.empty()) continue;
+    const WindowTable table = inputs.blocks(part);
+    const auto block = [&](std::int64_t i) { return table.blocks[to_size(i - table.first)]; };
+    const std::int64_t blocks = ceil_div(length_after(part), kCacheBlock);
+    for (std::int64_t i = table.first; i < blocks; ++i)
+      entries[entry + to_size(i)] = static_cast<std::int32_t>(block(i));
+    entry += to_size(blocks);
+    for (std::int64_t position = part.length; position < length_after(part); ++position)
+      rows[token++] = block(position / kCacheBlock) * kCacheBlock + position % kCacheBlock;
+  }
+  return ok();
 }
 
 Status fill_slots(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
@@ -82,7 +142,6 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
                  std::int64_t granularity) {
   std::int64_t token_count = 0;
   std::int64_t output_count = 0;
-  std::int64_t row_count = 0;
   std::int64_t sequence_count = 0;
   std::int64_t block_count = 0;
   for (const StepPart& part : parts) {
@@ -90,34 +149,22 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     token_count += size_of(part.tokens);
     output_count += part.outputs;
     ++sequence_count;
-    const std::int64_t length = length_after(part);
-    const std::int64_t blocks = ceil_div(length, kCacheBlock);
-    block_count += blocks;
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      const std::int64_t used = std::min(length - i * kCacheBlock, kCacheBlock);
-      row_count = std::max(row_count, part.blocks[to_size(i)] * kCacheBlock + used);
-    }
+    block_count += ceil_div(length_after(part), kCacheBlock);
   }
-  row_count = round_up(row_count, granularity, step.row_count.max);
   const std::int64_t entries = round_up(
       block_count, std::max<std::int64_t>(granularity / kCacheBlock, 1), step.block_count.max);
   SHUNT_TRY(plan.set_dynamic_dim(step.sequence_count, sequence_count));
   SHUNT_TRY(plan.set_dynamic_dim(step.block_count, entries));
   SHUNT_TRY(plan.set_dynamic_dim(step.token_count, token_count));
   SHUNT_TRY(plan.set_dynamic_dim(step.output_count, output_count));
-  SHUNT_TRY(plan.set_dynamic_dim(step.row_count, row_count));
+  const std::vector<RowInputs> caches = row_inputs(step);
+  for (const RowInputs& each : caches) SHUNT_TRY(set_row_count(plan, each, parts, granularity));
   SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, step.tokens));
   SHUNT_ASSIGN(const auto positions, input<std::int32_t>(plan, step.positions));
-  SHUNT_ASSIGN(const auto rows, input<std::int64_t>(plan, step.cache_rows));
   SHUNT_ASSIGN(const auto sequences, input<std::int32_t>(plan, step.sequences));
-  SHUNT_ASSIGN(const auto table, input<std::int32_t>(plan, step.block_table));
   SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, step.output_ids));
-  if (step.row_numbers.id != kNoNode) {
-    SHUNT_ASSIGN(const auto numbers, input<std::int32_t>(plan, step.row_numbers));
-    std::iota(numbers.begin(), numbers.end(), 0);
-  }
+  for (const RowInputs& each : caches) SHUNT_TRY(fill_rows(plan, each, parts));
   SHUNT_TRY(fill_slots(plan, step, parts));
-  std::ranges::fill(table, 0);  // entries that a device wanted, and no sequence has
   std::size_t token = 0;
   std::size_t output = 0;
   std::size_t sequence = 0;
@@ -127,14 +174,11 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
     sequences[sequence++] = static_cast<std::int32_t>(token + part.tokens.size());
     sequences[sequence++] = static_cast<std::int32_t>(length_after(part));
     sequences[sequence++] = static_cast<std::int32_t>(entry);
-    const auto blocks = to_size(ceil_div(length_after(part), kCacheBlock));
-    for (std::size_t i = 0; i < blocks; ++i)
-      table[entry++] = static_cast<std::int32_t>(part.blocks[i]);
+    entry += to_size(ceil_div(length_after(part), kCacheBlock));
     for (std::size_t i = 0; i < part.tokens.size(); ++i, ++token) {
       const std::int64_t position = part.length + static_cast<std::int64_t>(i);
       ids[token] = part.tokens[i];
       positions[token] = static_cast<std::int32_t>(position);
-      rows[token] = row_of(part, position);
     }
     for (std::int64_t i = 0; i < part.outputs; ++i, ++output) {
       output_ids[output] =
@@ -149,7 +193,16 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t
   std::vector<std::int64_t> blocks(to_size(ceil_div(length + size_of(tokens), kCacheBlock)));
   std::iota(blocks.begin(), blocks.end(), 0);
   const SlotPair slots = {length == 0 ? StateSlots::kZero : 1, 1};
-  const StepPart only = {tokens, length, outputs, blocks, slots};
+  StepPart only = {tokens, length, outputs, blocks, slots};
+  std::vector<std::vector<std::int64_t>> of_windows;  // the blocks of a cache in turn
+  of_windows.reserve(step.windows.size());
+  for (const WindowCaches& window : step.windows) {
+    std::vector<std::int64_t>& in_turn = of_windows.emplace_back();
+    const std::int64_t first = first_window_block(length, window.window);
+    for (std::int64_t i = first; i < std::ssize(blocks); ++i)
+      in_turn.push_back(i % ceil_div(window.row_count.max, kCacheBlock));
+    only.windows.push_back({first, in_turn});
+  }
   return fill_step(plan, step, {&only, 1});
 }
 

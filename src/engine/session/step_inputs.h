@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/session/state_slots.h"
+#include "engine/session/window_rows.h"
 #include "model/definition.h"
 #include "shunt/plan.h"
 
@@ -20,6 +22,7 @@ struct StepPart {
   std::int64_t outputs = 0;                   ///< number of last tokens whose logits are made
   std::span<const std::int64_t> blocks = {};  ///< BlockPool::blocks(): of all these tokens
   SlotPair slots = {};                        ///< of the states
+  std::vector<WindowTable> windows = {};      ///< by window: the blocks that tokens are read from
 };
 
 /// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and
