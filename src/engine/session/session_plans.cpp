@@ -20,6 +20,19 @@ std::string name_of(const Device& device) {
   return std::string(device.name());
 }
 
+CacheTensor describe_cache(const StepGraph& step, NodeId cache) {
+  const Node& node = step.graph.node(cache);
+  CacheTensor made = {node.name, node.result.dtype,
+                      bytes_of(node.result) / to_size(node.result.size(1)),
+                      std::ranges::count(step.states, cache) > 0};
+  for (std::size_t i = 0; i < step.windows.size(); ++i) {
+    if (std::ranges::count(step.windows[i].caches, cache) == 0) continue;
+    made.window = i;
+    made.window_tokens = step.windows[i].window;
+  }
+  return made;
+}
+
 }  // namespace
 
 FitRequest SessionPlans::request(std::vector<StepShape> steps, const MemoryBudget& budget) const {
@@ -60,16 +73,8 @@ Status SessionPlans::allocate_caches(const StepGraph& step, const Homes& homes) 
   cache_bytes_.clear();
   cache_tensors_.clear();
   for (NodeId cache : step.caches) {
-    const Node& node = step.graph.node(cache);
-    cache_bytes_.push_back(bytes_of(node.result));
-    const std::size_t row = cache_bytes_.back() / to_size(node.result.size(1));
-    const bool is_state = std::ranges::count(step.states, cache) > 0;
-    cache_tensors_.push_back({node.name, node.result.dtype, row, is_state});
-    for (std::size_t i = 0; i < step.windows.size(); ++i) {
-      if (std::ranges::count(step.windows[i].caches, cache) == 0) continue;
-      cache_tensors_.back().window = i;
-      cache_tensors_.back().window_tokens = step.windows[i].window;
-    }
+    cache_bytes_.push_back(bytes_of(step.graph.node(cache).result));
+    cache_tensors_.push_back(describe_cache(step, cache));
   }
   for (const DeviceIndex device : model_.devices.indices()) {
     BufferType& type = model_.devices[device]->memory();
