@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "base/ceil_div.h"
 #include "engine/load/cache_rows.h"
@@ -129,6 +130,41 @@ TEST(BlockPool, CopyToABlockThatWasFreedIsNotMade) {
   ASSERT_THAT(blocks_of(pool, 2), ElementsAre(freed));
   EXPECT_TRUE(pool.pending().empty());
   EXPECT_EQ(pool.cached(2), 0);
+}
+
+TEST(BlockPool, ContentChangesOnlyWhenTokensGo) {
+  BlockPool pool = pool_of(2, 300);
+  compute(pool, 0, tokens_of(40));
+  const std::int64_t block = pool.blocks(0)[0];
+  const std::uint64_t content = pool.content(block);
+  compute(pool, 0, tokens_of(10, 40));
+  EXPECT_EQ(pool.content(block), content);
+  EXPECT_EQ(pool.former(block).number, 0U);
+  pool.truncate(0, 45);
+  const std::uint64_t after = pool.content(block);
+  EXPECT_NE(after, content);
+  EXPECT_EQ(pool.former(block).number, content);
+  EXPECT_EQ(pool.former(block).rows, 45);
+  compute(pool, 0, tokens_of(30, 45));
+  EXPECT_EQ(pool.content(block), after);
+  pool.truncate(0, 0);
+  EXPECT_NE(pool.content(block), after);
+  EXPECT_EQ(pool.former(block).number, 0U);
+}
+
+TEST(BlockPool, ContentsThatWereGoneBackFromKeepTheirNumbers) {
+  BlockPool pool = pool_of(1, 300);
+  compute(pool, 0, tokens_of(40));
+  const std::int64_t block = pool.blocks(0)[0];
+  const std::uint64_t before = pool.content(block);
+  BlockPool snapshot = pool.snapshot();
+  pool.truncate(0, 10);
+  const std::uint64_t between = pool.content(block);
+  pool.go_back(std::move(snapshot));
+  EXPECT_EQ(pool.content(block), before);
+  pool.truncate(0, 20);
+  EXPECT_NE(pool.content(block), before);
+  EXPECT_NE(pool.content(block), between);
 }
 
 TEST(BlockPool, FindsWholeBlocksOfTheSamePrefix) {
