@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/to_size.h"
@@ -88,7 +89,9 @@ class EngineHostCache : public ::testing::Test {
   }
 
   /// The logits after these tokens on the CPU, in a session of their own.
-  Logits alone(const Tokens& tokens) {
+  const Logits& alone(const Tokens& tokens) {
+    if (const auto known = logits_alone_.find(tokens); known != logits_alone_.end())
+      return known->second;
     if (!alone_) {
       SessionOptions options;
       options.context = 1000;
@@ -98,7 +101,7 @@ class EngineHostCache : public ::testing::Test {
     EXPECT_TRUE(alone_->truncate(0));
     const auto logits = alone_->append(tokens);
     EXPECT_TRUE(logits) << logits.error().message();
-    return {logits->begin(), logits->end()};
+    return logits_alone_[tokens] = {logits->begin(), logits->end()};
   }
   /// Replaces a sequence by these tokens; how many were computed.
   std::int64_t compute(Session& session, const Tokens& tokens, std::int64_t sequence = 0) {
@@ -116,6 +119,7 @@ class EngineHostCache : public ::testing::Test {
   std::string path_ = file_.path();
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<Session> alone_;
+  std::map<Tokens, Logits> logits_alone_;
 };
 
 TEST_F(EngineHostCache, PromptsComeBackInsteadOfBeingComputed) {
