@@ -25,6 +25,8 @@ auto guarded(const Function& function, std::string_view context = {}) -> decltyp
     return error(ErrorCode::kOutOfMemory, "out of memory");
   } catch (const std::exception& exception) {
     return error(ErrorCode::kInternal, exception.what());
+  } catch (...) {
+    return error(ErrorCode::kInternal, "an exception of an unknown type");
   }
 }
 

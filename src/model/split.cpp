@@ -77,6 +77,8 @@ class SplitDefinition final : public ModelDefinition {
 
   Result<StepGraph> build(const StepShape& shape) const override {
     SHUNT_ASSIGN(StepGraph whole, model_->build(shape));
+    if (!whole.windows.empty() || !whole.states.empty())
+      return fail(ErrorCode::kUnsupported, "a model with windows or states can't be split");
     std::vector<LeafParts> wanted;
     for (const WeightLeaf& weight : whole.weights) {
       const auto found = cuts_.find(weight.info);

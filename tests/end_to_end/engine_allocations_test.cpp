@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 #include "base/to_size.h"
@@ -22,6 +23,8 @@ namespace {
 
 /// Allocations until one fails; 0: none does.
 std::atomic<std::int64_t> until_failure{0};
+/// Allocations from this size on fail.
+std::atomic<std::size_t> too_large{std::numeric_limits<std::size_t>::max()};
 
 bool is_time_to_fail() {
   std::int64_t left = until_failure.load(std::memory_order_relaxed);
@@ -32,7 +35,7 @@ bool is_time_to_fail() {
 }
 
 void* allocate(std::size_t size, std::size_t alignment) {
-  if (is_time_to_fail()) return nullptr;
+  if (is_time_to_fail() || size >= too_large.load(std::memory_order_relaxed)) return nullptr;
   // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   return alignment <= alignof(std::max_align_t)
@@ -166,6 +169,17 @@ class EngineAllocations : public ::testing::TestWithParam<std::string_view> {
   Device* cpu_ = nullptr;
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> alone_;
+};
+
+class EngineAllocationsOfAHostCache : public ::testing::Test {
+ protected:
+  EngineAllocationsOfAHostCache() {
+    Options options;
+    options.threads = 1;
+    registry_ = std::move(*Registry::create(options));
+  }
+  SynthModel file_{session_model()};
+  std::unique_ptr<Registry> registry_;
 };
 
 TEST_P(EngineAllocations, OfLoadingFailOnce) {
@@ -380,6 +394,87 @@ TEST_P(EngineAllocations, OfABatcherFailOnce) {
   EXPECT_GT(failed, 100 / kSlower);
   EXPECT_GT(whole, 100 / kSlower);
   EXPECT_GT(pauses, 100 / kSlower);
+}
+
+/// A prompt comes back from host memory, while allocations of the batcher fail.
+TEST_F(EngineAllocationsOfAHostCache, NeverChangeTheText) {
+  TestDevice device(TestDeviceConfig{});
+  const std::vector<Device*> devices = {&device, registry_->devices().back()};
+  BatcherOptions options;
+  options.session.context = 5 * 64;
+  options.session.sequences = 1;
+  options.session.cache_type = DType::kF32;
+  options.session.host_cache_bytes = 1 << 20;
+  options.own_thread = false;
+  LoadOptions load;
+  load.placement.rules_only = true;
+  load.session = Batcher::session_options(options.session);
+  const auto model = *Model::load(file_.path(), devices, load);
+  std::int64_t failed = 0, restored = 0;
+  Tokens expected;
+  // The first allocations are those of blocks that come back.
+  for (std::int64_t n = 1; n <= 40; n += kSlower > 1 ? 3 : 1) {
+    SCOPED_TRACE(n);
+    Failing failing(n);
+    const auto batcher = *Batcher::create(model, options);
+    Failing never(0);
+    for (const auto& [number, is_last] :
+         {std::pair(1U, false), std::pair(2U, false), std::pair(3U, false), std::pair(1U, true)}) {
+      BatchRequest request = {.tokens = some_tokens(200, number), .max_tokens = 6};
+      request.ignore_end = true;
+      request.sampling.temperature = 0;
+      const auto stream = *batcher->submit(std::move(request));
+      while ((is_last ? failing : never)([&] { return batcher->step(); })) {
+      }
+      Tokens picked;
+      std::optional<BatchResult> end;
+      while (const auto event = stream->poll()) {
+        if (event->end) {
+          end = event->end;
+        } else {
+          picked.push_back(event->token);
+        }
+      }
+      ASSERT_TRUE(end);
+      if (!is_last) {
+        if (number == 1) expected = picked;
+        continue;
+      }
+      restored += batcher->statistics().host_cache.restored;
+      failed += end->reason == BatchEnd::kFailed ? 1 : 0;
+      ASSERT_EQ(expected.size(), 6U);
+      EXPECT_TRUE(std::ranges::equal(picked, std::span(expected).first(picked.size())));
+      EXPECT_TRUE(end->reason == BatchEnd::kFailed || picked.size() == 6U);
+    }
+    EXPECT_TRUE(failing.has_failed());
+  }
+  EXPECT_GT(restored, 0);
+  EXPECT_GT(failed, 0);
+}
+
+/// There is no memory for the list of a long prompt's blocks, for as long as it waits.
+TEST_F(EngineAllocationsOfAHostCache, ARequestWithoutMemoryEndsAlone) {
+  const auto model = *Model::load(file_.path(), *registry_);
+  BatcherOptions options;
+  options.session.context = 310000;
+  options.session.sequences = 2;
+  options.own_thread = false;
+  const auto batcher = *Batcher::create(model, options);
+  const auto large =
+      *batcher->submit({.tokens = Tokens(300000, 5), .max_tokens = 1, .ignore_end = true});
+  const auto small =
+      *batcher->submit({.tokens = Tokens(3, 7), .max_tokens = 1, .ignore_end = true});
+  too_large = 60000;
+  batcher->step();
+  too_large = std::numeric_limits<std::size_t>::max();
+  const auto event = large->poll();
+  ASSERT_TRUE(event && event->end);
+  EXPECT_EQ(event->end->reason, BatchEnd::kFailed);
+  while (batcher->step()) {
+  }
+  const auto token = small->poll();
+  ASSERT_TRUE(token);
+  EXPECT_FALSE(token->end) << "a token, then the end";
 }
 
 /// The device's own memory.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 #include <thread>
 
@@ -145,6 +146,31 @@ TEST_F(EngineBatcherSteps, ThreadsOfCallersDoNotWaitForAStep) {
   }
   EXPECT_EQ(blocked.reason(), BatchEnd::kLength);
   EXPECT_EQ(cancelled.reason(), BatchEnd::kCancelled);
+}
+
+/// Threads that read the memory all the time wait for steps, and steps for them, in turn.
+TEST_F(EngineBatcherSteps, ThreadsThatReadDoNotStopTheSteps) {
+  constexpr std::int64_t kMost = 200000;  // calls of all threads
+  BatcherOptions options = batcher_options(500, 4);
+  options.own_thread = true;
+  options.clock = {};
+  const auto batcher = open(options);
+  std::atomic<bool> over = false;
+  std::atomic<std::int64_t> calls = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&] {
+      while (!over && calls < kMost) {
+        EXPECT_GT(batcher->memory().cache, 0U);
+        ++calls;
+      }
+    });
+  }
+  BatchReader reader = submit_to(*batcher, greedy_request(some_tokens(10, 1), 100));
+  while (const auto event = reader.stream->next()) reader.end = event->end;
+  over = true;
+  EXPECT_LT(calls, kMost) << "steps waited until there were no more calls";
+  EXPECT_EQ(reader.reason(), BatchEnd::kLength);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "base/host_memory_facts.h"
 #include "base/to_size.h"
 #include "engine/model_state.h"
 #include "shunt/batcher.h"
@@ -193,6 +194,11 @@ TEST_F(EngineHostCache, EachBudgetIsUsedInWholeBlocks) {
   EXPECT_EQ(all->host_cache().blocks, 0);
   EXPECT_THAT(all->notes(), no_memory("cpu0 needs"));
   EXPECT_EQ(compute(*all, prompt(1)), kPrompt);
+  // More than is free now.
+  const std::uint64_t free = host_memory_free();
+  const auto much = open(device, free + (host_memory_total() - free) / 2);
+  EXPECT_EQ(much->host_cache().blocks, 0);
+  EXPECT_THAT(much->notes(), Contains(HasSubstr("are free")));
   const auto none = open(device, 0);
   EXPECT_THAT(none->notes(), Not(Contains(HasSubstr("of the KV cache"))));
 }
@@ -444,6 +450,43 @@ TEST_F(EngineHostCache, AFileThatIsNotRestoredLeavesNoWrongRows) {
     if (restored) break;
   }
   EXPECT_GT(errors, 10U);
+}
+
+/// A file is not restored: the states in a slot may be of the file by then, while the content of
+/// its block is that from before.
+TEST_F(EngineHostCache, AFileThatIsNotRestoredLeavesNoWrongStates) {
+  path_ = file_.folder().file("hybrid.gguf");
+  write_test_model(path_, {.architecture = kHybrid});
+  const Tokens before = some_tokens(512, 1);
+  Tokens after = before;
+  after.push_back(5);
+  int errors = 0;
+  for (std::size_t n = 1;; ++n) {
+    SCOPED_TRACE(n);
+    TestDevice device(TestDeviceConfig{});
+    SessionOptions options = session_options(0);
+    options.context = 9 * kBlock;
+    options.checkpoints = 4;
+    LoadOptions load_with = load_options(options);
+    load_with.on_device_error.mode = DeviceErrorMode::kFail;
+    const auto session = open(load({&device, cpu()}, load_with), options);
+    const std::string path = file_.folder().file("sequence");
+    ASSERT_TRUE(session->append(some_tokens(100, 9)));
+    ASSERT_TRUE(session->truncate(99));
+    ASSERT_TRUE(session->save(0, path));
+    ASSERT_TRUE(session->truncate(0));
+    ASSERT_TRUE(session->append(before));
+    device.fail_at({.copy = n});
+    const Status restored = session->restore(0, path);
+    device.fail_at({});
+    if (restored) break;
+    ++errors;
+    ASSERT_EQ(session->length(), 512);
+    const auto logits = session->append(Tokens{5});
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_LE(difference(*logits, alone(after)), kTolerance);
+  }
+  EXPECT_GT(errors, 1);
 }
 
 /// Questions about a few long texts, in a cache that holds one of them.

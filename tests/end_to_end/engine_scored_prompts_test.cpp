@@ -186,7 +186,7 @@ TEST_F(EngineScoredPrompts, SlowReaderGetsEachScoreOnce) {
   request.score_from = 20;
   const auto slow = submit(*batcher, request);
   ASSERT_TRUE(batcher->step());
-  ASSERT_FALSE(batcher->step()) << "13 scores wait for the reader";
+  ASSERT_FALSE(batcher->step()) << "10 scores wait for the reader";
   const auto quick = submit(*batcher, greedy_request(other, 4));
   run(*batcher);
   Events read;
@@ -201,6 +201,28 @@ TEST_F(EngineScoredPrompts, SlowReaderGetsEachScoreOnce) {
   EXPECT_EQ(late.picked, alone(prompt, 3));
   ASSERT_TRUE(late.end);
   EXPECT_EQ(late.end->pauses, 1);
+}
+
+/// Each step adds no more events than a reader may leave.
+TEST_F(EngineScoredPrompts, AddAsManyEventsAsMayBeUnread) {
+  const auto batcher = open(1, 1000, 64, 4);
+  BatchRequest request = greedy_request(some_tokens(100, 1), 0);
+  request.score_from = 1;
+  const auto stream = submit(*batcher, std::move(request));
+  std::size_t all = 0;
+  bool ended = false;
+  for (int steps = 0; !ended; ++steps) {
+    ASSERT_LT(steps, 1000);
+    batcher->step();
+    std::size_t events = 0;
+    while (const auto event = stream->poll()) {
+      ended = ended || event->end;
+      if (event->in_prompt) ++events;
+    }
+    EXPECT_LE(events, 4U);
+    all += events;
+  }
+  EXPECT_EQ(all, 99U);
 }
 
 TEST_F(EngineScoredPrompts, FirstScoreBeyondThePromptMeansNone) {

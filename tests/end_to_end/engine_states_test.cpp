@@ -340,6 +340,24 @@ TEST_F(EngineStates, MemoryIsThatOfSlots) {
   EXPECT_THAT(refused.error().message(), HasSubstr("-2 checkpoints; there may be 0 or more"));
 }
 
+/// The states at the end of a prompt are kept, whether or not a token is picked there.
+TEST_F(EngineStates, AreKeptAtTheEndOfAPromptWithoutTokens) {
+  for (const std::int64_t max_tokens : {0, 1}) {
+    const auto session = open(session_options(1, false));
+    GenerateOptions options;
+    options.max_tokens = max_tokens;
+    const Tokens prompt = some_tokens(200, 1);
+    ASSERT_TRUE(generate(*session, prompt, options, {}));
+    ASSERT_TRUE(session->truncate(199));
+    const std::int64_t before = session->computed();
+    const Tokens one = {prompt.back()};
+    const auto logits = session->append(one);
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_LE(difference(*logits, alone(prompt)), kTolerance);
+    EXPECT_LE(session->computed() - before, 64) << max_tokens;
+  }
+}
+
 /// Twenty turns: each request has all tokens of the turns before it.
 TEST_F(EngineStates, ConversationComputesItsNewTokensAndADistance) {
   BatcherOptions options;

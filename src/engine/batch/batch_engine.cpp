@@ -195,14 +195,21 @@ void BatchEngine::admit() {
       pause(**slow);
       continue;
     }
-    // Nothing has changed if there is no memory for one of these.
-    running_.reserve(running_.size() + 1);
-    if (!job.own) {
-      (void)session_.set_scope(free_.back(), job.scope);
-      job.keys = prefix_keys(job.scope, job.tokens);
-    }
     const bool is_oldest = queue_.is_turn_of_oldest();
-    job.place = queue_.take();
+    // Nothing has changed if there is no memory for one of these. The request ends alone.
+    const Status taken = guarded([&]() -> Status {
+      running_.reserve(running_.size() + 1);
+      if (!job.own) {
+        SHUNT_TRY(session_.set_scope(free_.back(), job.scope));
+        job.keys = prefix_keys(job.scope, job.tokens);
+      }
+      job.place = queue_.take();
+      return ok();
+    });
+    if (!taken) {
+      fail(job, taken.error());
+      continue;
+    }
     job.keeps_rows = is_oldest;
     running_.push_back(&job);
     start(job);
@@ -259,9 +266,10 @@ void BatchEngine::add_prompts(std::vector<Piece>& pieces, std::int64_t generatin
   std::set<std::uint64_t> computing;  // prefixes, up to the end of a block
   for (BatchJob* const job : running_) {
     if (job->generates() || job->left() == 0 || job->reader_is_slow) continue;
-    const bool picks = job->request.max_tokens != 0;
+    // States are kept at the end of a prompt whose logits are made.
+    const bool logits = job->picks() || session_.model().info().state_bytes > 0;
     if (job->own) {  // the session has the numbers if it does not fit
-      pieces.push_back({job, job->left(), picks});
+      pieces.push_back({job, job->left(), logits});
       continue;
     }
     if (budget <= 0) break;
@@ -269,15 +277,25 @@ void BatchEngine::add_prompts(std::vector<Piece>& pieces, std::int64_t generatin
     const auto first = to_size(job->appended / kCacheBlock);
     const bool at_start = job->appended % kCacheBlock == 0;
     if (at_start && first < job->keys.size() && computing.contains(job->keys[first])) continue;
-    const std::int64_t count = std::min({job->left(), budget, room});
+    std::int64_t count = std::min({job->left(), budget, room});
     if (count <= 0) continue;
+    if (job->scores()) count = std::min(count, scored_at_once(*job));
     const auto end = to_size((job->appended + count - 1) / kCacheBlock);
     for (std::size_t i = first; i <= end && i < job->keys.size(); ++i)
       computing.insert(job->keys[i]);
-    pieces.push_back({job, count, picks && count == job->left()});
+    pieces.push_back({job, count, logits && count == job->left()});
     budget -= count;
     room -= count;
   }
+}
+
+/// Tokens of a prompt whose scores its reader may leave; one in any case.
+std::int64_t BatchEngine::scored_at_once(const BatchJob& job) const {
+  const std::size_t unread = std::min(job.task->unread(), options_.unread_events);
+  const auto room =
+      static_cast<std::int64_t>(std::min(options_.unread_events - unread, job.tokens.size()));
+  // A token is scored by the one before it.
+  return std::max<std::int64_t>(1, job.scored - job.appended - 1 + room);
 }
 
 /// Tokens of a prompt that the cache has, at most `room`; how much room they took.
@@ -290,11 +308,11 @@ std::int64_t BatchEngine::reuse(BatchJob& job, std::int64_t room) {
     if (job.scored <= job.appended) return 0;
     next = next.first(to_size(job.scored - job.appended));
   }
-  const auto found =
-      session_.append_cached(job.sequence, next.first(std::min(next.size(), to_size(room))));
-  if (!found) return 0;
-  job.appended += *found;
-  if (job.result.picked_tokens == 0) job.result.cached_tokens += *found;
+  // After an error they are computed.
+  (void)session_.append_cached(job.sequence, next.first(std::min(next.size(), to_size(room))));
+  const std::int64_t found = session_.length(job.sequence) - job.appended;
+  job.appended += found;
+  if (job.result.picked_tokens == 0) job.result.cached_tokens += found;
   return session_.taken() - before;
 }
 
@@ -362,14 +380,20 @@ void BatchEngine::compute_together(std::span<const Piece> pieces) {
   if (!logits) return fail(pieces, logits.error());
   add_computed(pieces);
   std::vector<Answer> answers;
+  std::vector<BatchJob*> over;
+  std::size_t made = 0;
   for (const Piece& piece : pieces) {
-    if (piece.logits) {
-      answers.push_back({piece.job, logits->subspan(answers.size() * vocabulary_, vocabulary_)});
-    } else if (piece.job->left() == 0) {
-      end(*piece.job, BatchEnd::kLength);  // no token was wanted
+    const std::size_t place = made;
+    if (piece.logits) made += vocabulary_;
+    if (piece.job->left() > 0) continue;
+    if (piece.job->picks()) {
+      answers.push_back({piece.job, logits->subspan(place, vocabulary_)});
+    } else {
+      over.push_back(piece.job);
     }
   }
   pick(answers);
+  for (BatchJob* const job : over) end(*job, BatchEnd::kLength);
 }
 
 void BatchEngine::compute_scored(const Piece& piece) {
@@ -392,12 +416,10 @@ void BatchEngine::compute_scored(const Piece& piece) {
   if (!done) return fail(job, done.error());
   add_computed({&piece, 1});
   if (!scored) return fail(job, scored.error());
-  if (piece.logits) {
-    const Answer only = {&job, last};
-    pick({&only, 1});
-  } else if (job.left() == 0) {
-    end(job, BatchEnd::kLength);
-  }
+  if (job.left() > 0) return;
+  if (!job.picks()) return end(job, BatchEnd::kLength);
+  const Answer only = {&job, last};
+  pick({&only, 1});
 }
 
 /// Makes the events of prompt tokens from the logits of token `first` and those after it.

@@ -53,7 +53,7 @@ class BatchEngine {
   struct Piece {
     BatchJob* job = nullptr;
     std::int64_t count = 0;
-    bool logits = false;  ///< whether a token is picked after it
+    bool logits = false;  ///< whether those of its last token are made
   };
   /// A request whose next token is picked from these logits.
   struct Answer {
@@ -74,6 +74,7 @@ class BatchEngine {
   std::vector<Piece> generating_pieces();
   bool is_stuck() const;
   void add_prompts(std::vector<Piece>& pieces, std::int64_t generating, std::int64_t room);
+  std::int64_t scored_at_once(const BatchJob& job) const;
   std::int64_t reuse(BatchJob& job, std::int64_t room);
   void pause_one();
   void pause(BatchJob& job);

@@ -43,6 +43,8 @@ struct BatchJob {
 
   std::int64_t left() const { return std::ssize(tokens) - appended; }
   bool generates() const { return result.picked_tokens > 0 && left() == 1; }
+  /// Whether a token follows the prompt.
+  bool picks() const { return request.max_tokens != 0; }
   /// Whether tokens of its prompt are still to be scored.
   bool scores() const { return scored >= 0 && scored < std::ssize(request.tokens); }
   std::span<const std::int32_t> picked() const {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "base/enum_table.h"
 #include "base/guarded.h"
 #include "engine/batch/batch_engine.h"
+#include "engine/batch/turn_lock.h"
 #include "shunt/message.h"
 
 namespace shunt {
@@ -44,16 +45,12 @@ class Batcher::State {
   /// read(session) between two steps.
   template <class Read>
   auto between_steps(const Read& read) const {
-    ++readers_;
     const std::lock_guard lock(stepping_);
-    --readers_;
     return read(*session_);
   }
 
  private:
   bool step() {
-    // The next step would take the lock before a reader that waits for it.
-    while (readers_ > 0) std::this_thread::yield();
     const std::lock_guard lock(stepping_);
     return engine_.step();
   }
@@ -69,8 +66,7 @@ class Batcher::State {
   std::unique_ptr<Session> session_;
   BatchEngine engine_;
   bool own_thread_;
-  mutable std::mutex stepping_;           // held by a step, and by who reads the session
-  mutable std::atomic<int> readers_ = 0;  // that wait for the end of a step
+  mutable TurnLock stepping_;  // held by a step, and by who reads the session
   std::jthread thread_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/host_memory_facts.h"
 #include "base/to_size.h"
 #include "engine/load/fit_assign.h"
 #include "engine/load/fit_by_file.h"
@@ -239,13 +240,23 @@ class Fitter {
                                    counted(host_.slot_bytes(), "byte"), request_.host_cache));
     }
     bounds_.host_cache = takes_[cpu_].host_cache = host_.bytes();
-    if (const Status fits = check(); !fits) {
+    if (const Status fits = host_cache_fits(); !fits) {
       bounds_.host_cache = takes_[cpu_].host_cache = 0;
       host_.slots = 0;
       return leave_out(fits.error().message());
     }
     host_note_ = fmt::format("{}: {} for {} of the KV cache", names_[cpu_],
                              size_text(host_.bytes()), counted(to_size(host_.slots), "block"));
+  }
+
+  /// It can be left out, so it takes no more than what is free now.
+  Status host_cache_fits() const {
+    SHUNT_TRY(check());
+    const std::uint64_t wanted = allocated()[cpu_];
+    const std::uint64_t free = host_memory_free();
+    if (wanted <= free) return ok();
+    return fail(ErrorCode::kOutOfMemory, "{} with all else are wanted, and {} are free",
+                size_text(wanted), size_text(free));
   }
 
   /// Steps of a prompt overlap if there is memory for that. It never moves a weight.

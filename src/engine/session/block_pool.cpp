@@ -377,10 +377,21 @@ std::int64_t BlockPool::append_known(std::int64_t number, std::span<const std::i
   if (size_of(sequence.tokens) % kBlock != 0) return 0;
   reserve(sequence, tokens.size());
   const auto whole = to_size(kBlock);
+  // A block that comes back from the host needs memory, which there may be none of.
+  struct Undo {
+    BlockPool& pool;
+    std::int64_t sequence;
+    std::int64_t length;
+    bool needed = true;
+    ~Undo() {
+      if (needed) pool.truncate(sequence, length);
+    }
+  } undo{*this, number, size_of(sequence.tokens)};
   // A block that comes into use again takes room.
   while (taken_ <= options_.context - kBlock && tokens.size() > whole &&
          share_next(sequence, tokens.first(whole)))
     tokens = tokens.subspan(whole);
+  undo.needed = false;
   return static_cast<std::int64_t>(all - tokens.size());
 }
 

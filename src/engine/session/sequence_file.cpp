@@ -177,8 +177,16 @@ Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, const LayerCo
   SHUNT_TRY(check_caches(plans));
   const Status intact = check_data(bytes(), header_);
   if (!intact) return with_path(intact.error(), path_);
+  // After an error or an exception, when the pool has gone back.
+  struct Undo {
+    WindowRows* windows;
+    bool needed = true;
+    ~Undo() {
+      if (needed && windows != nullptr) windows->abandon();
+    }
+  } undo{layers.windows};
   Status replaced = replace(plans, pool, layers, sequence);
-  if (!replaced && layers.windows != nullptr) layers.windows->abandon();
+  undo.needed = !replaced;
   return replaced;
 }
 

@@ -721,7 +721,8 @@ Result<std::int64_t> Session::append_cached(std::int64_t sequence,
     if (!state_->repeats_tokens()) return known;
     // Tokens after the place where the sequence can go on would be computed again.
     const std::int64_t length = state_->pool.length(sequence);
-    state_->truncate(sequence, std::max(before, state_->advance(sequence, length)));
+    const std::int64_t start = std::min(length, state_->advance(sequence, length));
+    state_->truncate(sequence, std::max(before, start));
     return state_->pool.length(sequence) - before;
   });
 }

@@ -223,11 +223,11 @@ Status SessionPlans::make_all(std::vector<StepShape> steps) {
   const auto make = [&](const Fit& fit) -> Status {
     SHUNT_ASSIGN(const auto step, model_.build(steps.front()));
     SHUNT_TRY(allocate_caches(*step, fit.homes));
-    allocate_host(fit.host);
     for (const StepShape& shape : steps) {
       SHUNT_ASSIGN(StepPlan made, compile_step(shape, fit));
       plans_.emplace(std::pair(shape.tokens, shape.outputs), std::move(made));
     }
+    allocate_host(fit.host);  // last: it must not take memory that plans need
     return ok();
   };
   const auto attempt = [&]() -> Status {

@@ -120,8 +120,8 @@ Status WindowRows::take(std::int64_t window, std::int64_t number, std::int64_t s
   for (std::int64_t i = start / kCacheBlock; i * kCacheBlock < end; ++i) {
     SHUNT_ASSIGN(const WindowBlock block, cache.take(blocks[to_size(i)]));
     if (!cache.has_all() && i >= held.first + std::ssize(held.blocks)) {
+      held.blocks.push_back(block.block);  // may need memory
       cache.hold(block.block);
-      held.blocks.push_back(block.block);
     }
     const std::int64_t first = i * kCacheBlock;
     writing.push_back({window, block, std::max<std::int64_t>(start - first, 0),
@@ -177,8 +177,7 @@ void WindowRows::abandon() {
   for (const Step& step : steps) restart(step.sequence, pool_.length(step.sequence));
   // Rows that others share may be lost.
   for (std::int64_t i = 0; i < std::ssize(sequences_); ++i) {
-    const bool has_rows = steps.empty() || covers(i, position(i));
-    if (position(i) > pool_.cached(i) || !has_rows) restart(i, pool_.length(i));
+    if (position(i) > pool_.cached(i) || !covers(i, position(i))) restart(i, pool_.length(i));
   }
 }
 
@@ -187,7 +186,7 @@ void WindowRows::truncate(std::int64_t number) {
   if (const auto blocks = pool_.blocks(number); !blocks.empty()) {
     for (WindowCache& cache : caches_) cache.follow(blocks.back());
   }
-  if (position(number) > length) restart(number, length);
+  if (position(number) > length || !covers(number, position(number))) restart(number, length);
   if (sequences_[number].start > length) forget_start(number);
 }
 
