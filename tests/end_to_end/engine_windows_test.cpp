@@ -304,6 +304,28 @@ TEST_P(EngineWindows, CancelledPromptLosesNothing) {
   EXPECT_LE(append(*session, 0, more, joined(start, more)), distance() + 1);
 }
 
+/// The last block of a fork changes its content while a token is added, and when it goes again.
+TEST_P(EngineWindows, ForkIsSavedAfterACancelledCall) {
+  const auto session = open(session_options(2, false));
+  const Tokens text = some_tokens(60, 1);
+  ASSERT_TRUE(session->append(text));
+  ASSERT_TRUE(session->fork(0, 1, 30));
+  ASSERT_TRUE(session->truncate(0, 0));
+  const Tokens one = {7};
+  const SequenceTokens piece = {1, one};
+  const std::atomic<bool> cancel = true;
+  const auto cancelled = session->append_each({&piece, 1}, &cancel);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
+  const std::string file = folder_.file("sequence");
+  const Status saved = session->save(1, file);
+  ASSERT_TRUE(saved) << saved.error().message();
+  const Tokens all = joined(start_of(text, 30), one);
+  append(*session, 1, one, all);
+  ASSERT_TRUE(session->restore(0, file));
+  append(*session, 0, one, all);
+}
+
 TEST_P(EngineWindows, StepsThatFailLeaveRowsAsTheyWere) {
   TestDevice device(TestDeviceConfig{});
   const std::vector<Device*> devices = {&device, cpu()};
