@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <map>
-#include <new>
 
 #include "graph/gathered.h"
 #include "graph/reference.h"
@@ -15,6 +13,7 @@
 #include "shunt/trace.h"
 #include "support/graph_run.h"
 #include "support/remote_device.h"
+#include "support/replaced_new.h"
 #include "support/tensor_io.h"
 
 namespace {
@@ -22,49 +21,12 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 std::atomic<std::size_t> bytes_asked{0};
 
-void* counted(std::size_t size, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  bytes_asked.fetch_add(size, std::memory_order_relaxed);
-  // aligned_alloc requires a multiple of the alignment.
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  return alignment <= alignof(std::max_align_t)
-             ? std::malloc(size == 0 ? 1 : size)
-             : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-}
-
-void* counted_or_throw(std::size_t size, std::size_t alignment) {
-  if (void* memory = counted(size, alignment)) return memory;
-  throw std::bad_alloc();
-}
-
 }  // namespace
 
-// The replaceable forms that the others call. (Inlined, GCC takes the free() in them for a mistake
-// of the caller.)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  return counted_or_throw(size, 1);
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted_or_throw(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return counted(size, 1);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment,
-                                       const std::nothrow_t&) noexcept {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+void* shunt::test::allocate_in_test(std::size_t size, std::size_t alignment) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  bytes_asked.fetch_add(size, std::memory_order_relaxed);
+  return allocate_memory(size, alignment);
 }
 
 namespace shunt::test::allocation_test {

@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <limits>
-#include <new>
 
 #include "base/to_size.h"
 #include "shunt/batcher.h"
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/replaced_new.h"
 #include "support/session_tokens.h"
 #include "support/test_architectures.h"
 #include "support/test_device.h"
@@ -34,48 +33,11 @@ bool is_time_to_fail() {
   return false;
 }
 
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (is_time_to_fail() || size >= too_large.load(std::memory_order_relaxed)) return nullptr;
-  // aligned_alloc requires a multiple of the alignment.
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  return alignment <= alignof(std::max_align_t)
-             ? std::malloc(size == 0 ? 1 : size)
-             : std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-}
-
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-  if (void* memory = allocate(size, alignment)) return memory;
-  throw std::bad_alloc();
-}
-
 }  // namespace
 
-// The replaceable forms that the others call. (Inlined, GCC takes the free() in them for a mistake
-// of the caller.)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  return allocate_or_throw(size, 1);
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 1);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment,
-                                       const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+void* shunt::test::allocate_in_test(std::size_t size, std::size_t alignment) noexcept {
+  if (is_time_to_fail() || size >= too_large.load(std::memory_order_relaxed)) return nullptr;
+  return allocate_memory(size, alignment);
 }
 
 namespace shunt::test::engine_allocations_test {

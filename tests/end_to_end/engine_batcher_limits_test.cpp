@@ -121,7 +121,7 @@ TEST_F(EngineBatcherLimits, CancelledBeforeDuringAndAfter) {
   EXPECT_EQ(after.reason(), BatchEnd::kLength);
   after.stream->cancel();
   during.stream->cancel();
-  ASSERT_TRUE(batcher->step()) << "it frees what it has within a step";
+  ASSERT_TRUE(batcher->step()) << "a request that ends frees its rows within a step";
   expect_empty(*batcher);
   during.stream->cancel();
   EXPECT_FALSE(batcher->step());

@@ -1,4 +1,4 @@
-// The content of the steps of a batcher, the order of requests, and what they cost.
+// The content of a batcher's steps, the order of requests, and their costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "support/batch_requests.h"
 #include "support/models.h"
 #include "support/session_tokens.h"
 #include "support/test_device.h"
@@ -20,16 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kVocabulary = kSessionVocabulary;
-
-/// A request that always takes the likeliest token.
-BatchRequest greedy(Tokens tokens, std::int64_t max_tokens) {
-  BatchRequest request;
-  request.tokens = std::move(tokens);
-  request.max_tokens = max_tokens;
-  request.sampling.temperature = 0;
-  request.ignore_end = true;
-  return request;
-}
 
 /// The events that a stream has got.
 struct Received {
@@ -91,7 +82,7 @@ class EngineBatcher : public ::testing::Test {
       Tokens prompt = common;
       const Tokens rest = some_tokens(own, 100 + i);
       prompt.insert(prompt.end(), rest.begin(), rest.end());
-      streams.push_back(submit(batcher, greedy(prompt, 1)));
+      streams.push_back(submit(batcher, greedy_request(prompt, 1)));
     }
     return streams;
   }
@@ -128,7 +119,7 @@ TEST_F(EngineBatcher, EachRequestGivesTheTextThatItGivesAlone) {
   std::vector<Tokens> prompts;
   for (std::uint32_t i = 0; i < 20; ++i) {
     prompts.push_back(some_tokens(1 + i * i % 190, i));
-    streams.push_back(submit(*batcher, greedy(prompts.back(), 12)));
+    streams.push_back(submit(*batcher, greedy_request(prompts.back(), 12)));
   }
   run(*batcher);
   for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -150,7 +141,7 @@ TEST_F(EngineBatcher, TextSurvivesPausesForWantOfRoom) {
   std::vector<Tokens> prompts;
   for (std::uint32_t i = 0; i < 16; ++i) {
     prompts.push_back(some_tokens(10 + 3 * i, i));
-    streams.push_back(submit(*batcher, greedy(prompts.back(), 60)));
+    streams.push_back(submit(*batcher, greedy_request(prompts.back(), 60)));
   }
   run(*batcher);
   std::int64_t pauses = 0;
@@ -188,7 +179,7 @@ TEST_F(EngineBatcher, ScopesAndAdaptersShareNothing) {
   const Tokens prompt = some_tokens(200, 1);
   const auto computed = [&](const std::string& scope, const std::string& adapter) {
     const std::int64_t before = batcher->statistics().computed_tokens;
-    BatchRequest request = greedy(prompt, 1);
+    BatchRequest request = greedy_request(prompt, 1);
     request.scope = scope;
     request.adapter = adapter;
     const auto stream = submit(*batcher, request);
@@ -206,9 +197,9 @@ TEST_F(EngineBatcher, CancelledRequestEndsAndLeavesTheOthersAlone) {
   const auto batcher = open(1000, 4);
   const Tokens prompt = some_tokens(30, 1);
   const Tokens other = some_tokens(40, 2);
-  auto first = submit(*batcher, greedy(prompt, 50));
-  const auto second = submit(*batcher, greedy(other, 20));
-  const auto waiting = submit(*batcher, greedy(prompt, 5));
+  auto first = submit(*batcher, greedy_request(prompt, 50));
+  const auto second = submit(*batcher, greedy_request(other, 20));
+  const auto waiting = submit(*batcher, greedy_request(prompt, 5));
   waiting->cancel();
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(batcher->step());
   Received cancelled;
@@ -221,7 +212,7 @@ TEST_F(EngineBatcher, CancelledRequestEndsAndLeavesTheOthersAlone) {
   ASSERT_TRUE(cancelled.end);
   EXPECT_EQ(cancelled.end->reason, BatchEnd::kCancelled);
   EXPECT_FALSE(first->next()) << "nothing follows the end";
-  auto dropped = submit(*batcher, greedy(other, 50));
+  auto dropped = submit(*batcher, greedy_request(other, 50));
   ASSERT_TRUE(batcher->step());
   dropped.reset();
   run(*batcher);
@@ -238,7 +229,7 @@ TEST_F(EngineBatcher, CancelledRequestEndsAndLeavesTheOthersAlone) {
 
 TEST_F(EngineBatcher, DeadlineEndsARequest) {
   const auto batcher = open(1000, 4);
-  BatchRequest late = greedy(some_tokens(30, 1), 50);
+  BatchRequest late = greedy_request(some_tokens(30, 1), 50);
   late.deadline = -1;
   const auto past = submit(*batcher, late);
   late.deadline = 10;
@@ -263,8 +254,8 @@ TEST_F(EngineBatcher, SlowReaderPausesItsOwnRequestOnly) {
   const auto batcher = open(1000, 4, 4);
   const Tokens prompt = some_tokens(30, 1);
   const Tokens other = some_tokens(20, 2);
-  const auto slow = submit(*batcher, greedy(prompt, 20));
-  const auto quick = submit(*batcher, greedy(other, 20));
+  const auto slow = submit(*batcher, greedy_request(prompt, 20));
+  const auto quick = submit(*batcher, greedy_request(other, 20));
   Received read;
   for (int i = 0; i < 60; ++i) {
     batcher->step();
@@ -287,9 +278,9 @@ TEST_F(EngineBatcher, SlowReaderGivesItsRowsToOthers) {
   const auto batcher = open(200, 4, 2);
   const Tokens prompt = some_tokens(120, 1);
   const Tokens other = some_tokens(130, 2);
-  const auto slow = submit(*batcher, greedy(prompt, 10));
+  const auto slow = submit(*batcher, greedy_request(prompt, 10));
   for (int i = 0; i < 10; ++i) batcher->step();
-  const auto quick = submit(*batcher, greedy(other, 10));
+  const auto quick = submit(*batcher, greedy_request(other, 10));
   Received read;
   for (int i = 0; i < 60; ++i) {
     batcher->step();
@@ -313,9 +304,9 @@ TEST_F(EngineBatcher, SlowReaderGivesItsSequenceToOthers) {
   const auto batcher = open(1000, 1, 2);
   const Tokens prompt = some_tokens(20, 1);
   const Tokens other = some_tokens(30, 2);
-  const auto slow = submit(*batcher, greedy(prompt, 10));
+  const auto slow = submit(*batcher, greedy_request(prompt, 10));
   for (int i = 0; i < 10; ++i) batcher->step();
-  const auto quick = submit(*batcher, greedy(other, 10));
+  const auto quick = submit(*batcher, greedy_request(other, 10));
   Received read;
   Received late;
   for (int i = 0; i < 60; ++i) {
@@ -355,15 +346,16 @@ TEST_F(EngineBatcher, RefusesBadRequestsWithTheNumbers) {
     EXPECT_EQ(stream.error().code(), ErrorCode::kInvalidArgument);
     return stream.error().message();
   };
-  EXPECT_THAT(error(greedy({}, 5)), HasSubstr("there are no tokens"));
-  EXPECT_THAT(error(greedy({5, 300}, 5)), HasSubstr("token 300 is not one of the model's 300"));
-  EXPECT_THAT(error(greedy(some_tokens(101, 1), 5)),
+  EXPECT_THAT(error(greedy_request({}, 5)), HasSubstr("there are no tokens"));
+  EXPECT_THAT(error(greedy_request({5, 300}, 5)),
+              HasSubstr("token 300 is not one of the model's 300"));
+  EXPECT_THAT(error(greedy_request(some_tokens(101, 1), 5)),
               HasSubstr("a prompt of 101 tokens can never fit a context of 100"));
-  EXPECT_THAT(error(greedy({5}, -2)), HasSubstr("max_tokens is -2"));
-  BatchRequest hot = greedy({5}, 5);
+  EXPECT_THAT(error(greedy_request({5}, -2)), HasSubstr("max_tokens is -2"));
+  BatchRequest hot = greedy_request({5}, 5);
   hot.sampling.temperature = -1;
   EXPECT_THAT(error(hot), HasSubstr("temperature"));
-  BatchRequest many = greedy({5}, 5);
+  BatchRequest many = greedy_request({5}, 5);
   many.alternatives = -2;
   EXPECT_THAT(error(many), HasSubstr("alternatives is -2"));
   EXPECT_FALSE(batcher->step()) << "nothing is left of them";
@@ -380,8 +372,8 @@ TEST_F(EngineBatcher, RefusesBadRequestsWithTheNumbers) {
 TEST_F(EngineBatcher, RequestOfTheWholeContextEndsWhenItIsFull) {
   const auto batcher = open(100, 4);
   const Tokens prompt = some_tokens(90, 1);
-  const auto stream = submit(*batcher, greedy(prompt, -1));
-  const auto next = submit(*batcher, greedy(some_tokens(50, 2), 3));
+  const auto stream = submit(*batcher, greedy_request(prompt, -1));
+  const auto next = submit(*batcher, greedy_request(some_tokens(50, 2), 3));
   run(*batcher);
   Received all;
   all.take(*stream);
@@ -398,10 +390,10 @@ TEST_F(EngineBatcher, PromptOfTheWholeContextGetsOneToken) {
   const auto batcher = open(100, 4);
   const Tokens prompt = some_tokens(100, 1);
   const Tokens other = some_tokens(40, 2);
-  const auto before = submit(*batcher, greedy(other, 5));
+  const auto before = submit(*batcher, greedy_request(other, 5));
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(batcher->step());
-  const auto stream = submit(*batcher, greedy(prompt, -1));
-  const auto after = submit(*batcher, greedy(other, 5));
+  const auto stream = submit(*batcher, greedy_request(prompt, -1));
+  const auto after = submit(*batcher, greedy_request(other, 5));
   run(*batcher);
   Received all;
   all.take(*stream);
@@ -445,21 +437,21 @@ TEST_F(EngineBatcher, FilterAndStopTokensDecideTheText) {
   const auto batcher = open(1000, 4);
   const Tokens prompt = some_tokens(30, 1);
   const Tokens free = alone(prompt, 10);
-  BatchRequest without = greedy(prompt, 10);
+  BatchRequest without = greedy_request(prompt, 10);
   without.filter = [&](std::span<const std::int32_t> picked, std::span<float> logits) {
     EXPECT_LE(picked.size(), 10U);
     logits[static_cast<std::size_t>(free[0])] = -INFINITY;
   };
   const auto filtered = submit(*batcher, without);
-  BatchRequest nothing = greedy(prompt, 10);
+  BatchRequest nothing = greedy_request(prompt, 10);
   nothing.filter = [](std::span<const std::int32_t>, std::span<float> logits) {
     std::ranges::fill(logits, NAN);
   };
   const auto failed = submit(*batcher, nothing);
-  BatchRequest throws = greedy(prompt, 10);
+  BatchRequest throws = greedy_request(prompt, 10);
   throws.filter = [](std::span<const std::int32_t>, std::span<float>) { throw std::bad_alloc(); };
   const auto thrown = submit(*batcher, throws);
-  BatchRequest stops = greedy(prompt, 10);
+  BatchRequest stops = greedy_request(prompt, 10);
   stops.stop_tokens = {free[4]};
   const auto stopped = submit(*batcher, stops);
   run(*batcher);
@@ -486,7 +478,7 @@ TEST_F(EngineBatcher, FilterAndStopTokensDecideTheText) {
 TEST_F(EngineBatcher, LogProbabilitiesAreThoseOfTheModel) {
   const auto batcher = open(1000, 4);
   const Tokens prompt = some_tokens(30, 1);
-  BatchRequest request = greedy(prompt, 1);
+  BatchRequest request = greedy_request(prompt, 1);
   request.alternatives = 3;
   const auto stream = submit(*batcher, request);
   run(*batcher);
@@ -515,7 +507,7 @@ TEST_F(EngineBatcher, LogProbabilitiesAreThoseOfTheModel) {
 
 TEST_F(EngineBatcher, PromptAloneIsComputedWithoutTokens) {
   const auto batcher = open(1000, 4);
-  const auto stream = submit(*batcher, greedy(some_tokens(100, 1), 0));
+  const auto stream = submit(*batcher, greedy_request(some_tokens(100, 1), 0));
   run(*batcher);
   Received all;
   all.take(*stream);
@@ -530,7 +522,7 @@ TEST_F(EngineBatcher, PriorityDecidesWhoRuns) {
   const auto batcher = open(1000, 1);
   std::vector<std::unique_ptr<BatchStream>> streams;
   for (const std::int64_t priority : {0, 0, 5}) {
-    BatchRequest request = greedy(some_tokens(20, static_cast<std::uint32_t>(priority)), 2);
+    BatchRequest request = greedy_request(some_tokens(20, static_cast<std::uint32_t>(priority)), 2);
     request.priority = priority;
     streams.push_back(submit(*batcher, request));
   }
@@ -562,8 +554,8 @@ TEST_F(EngineBatcher, DeviceThatFailsIsLeftOutForAllRequests) {
   model_ = own;
   const Tokens prompt = some_tokens(80, 1);
   const Tokens other = some_tokens(40, 2);
-  const auto first = submit(*batcher, greedy(prompt, 10));
-  const auto second = submit(*batcher, greedy(other, 10));
+  const auto first = submit(*batcher, greedy_request(prompt, 10));
+  const auto second = submit(*batcher, greedy_request(other, 10));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(batcher->step());
   device.fail_at({.any = 1, .for_good = true});
   run(*batcher);
@@ -590,7 +582,7 @@ TEST_F(EngineBatcher, ThreadsSubmitReadAndCancelConcurrently) {
   for (std::uint32_t user = 0; user < 4; ++user) {
     users.emplace_back([&, user] {
       for (int i = 0; i < 4; ++i) {
-        BatchRequest request = greedy(prompt, 15);
+        BatchRequest request = greedy_request(prompt, 15);
         request.scope = std::to_string(user);
         const auto stream = batcher->submit(request);
         ASSERT_TRUE(stream);
@@ -611,9 +603,9 @@ TEST_F(EngineBatcher, ThreadsSubmitReadAndCancelConcurrently) {
 
 TEST_F(EngineBatcher, StreamsOutliveTheBatcher) {
   auto batcher = open(1000, 4);
-  const auto stream = submit(*batcher, greedy(some_tokens(10, 1), -1));
+  const auto stream = submit(*batcher, greedy_request(some_tokens(10, 1), -1));
   for (int i = 0; i < 5; ++i) batcher->step();
-  const auto waiting = submit(*batcher, greedy(some_tokens(10, 1), -1));
+  const auto waiting = submit(*batcher, greedy_request(some_tokens(10, 1), -1));
   batcher.reset();
   for (BatchStream* each : {stream.get(), waiting.get()}) {
     Received all;

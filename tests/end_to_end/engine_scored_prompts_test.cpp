@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "shunt/batcher.h"
+#include "support/batch_requests.h"
 #include "support/models.h"
 #include "support/session_tokens.h"
 
@@ -14,15 +15,6 @@ namespace shunt::test::engine_scored_prompts_test {
 namespace {
 
 using ::testing::HasSubstr;
-
-BatchRequest greedy_request(Tokens tokens, std::int64_t max_tokens) {
-  BatchRequest request;
-  request.tokens = std::move(tokens);
-  request.max_tokens = max_tokens;
-  request.sampling.temperature = 0;
-  request.ignore_end = true;
-  return request;
-}
 
 std::int32_t likeliest(std::span<const float> logits) {
   return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());

@@ -1,4 +1,4 @@
-// Requests of a batcher whose steps a test makes, and what its readers get.
+// Requests of a batcher whose steps a test makes, and the events that its readers get.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline BatchRequest greedy_request(Tokens tokens, std::int64_t max_tokens) {
   return request;
 }
 
-/// A stream, and what has been read from it.
+/// A stream, and the events read from it.
 struct BatchReader {
   std::unique_ptr<BatchStream> stream = {};
   Tokens tokens = {};

@@ -249,7 +249,7 @@ class Fitter {
                              size_text(host_.bytes()), counted(to_size(host_.slots), "block"));
   }
 
-  /// It can be left out, so it takes no more than what is free now.
+  /// The tier is optional: it uses only memory that is free now.
   Status host_cache_fits() const {
     SHUNT_TRY(check());
     const std::uint64_t wanted = allocated()[cpu_];

@@ -30,8 +30,9 @@ class StateSlots {
   /// content of its block has changed.
   StateSlots(BlockPool& pool, std::int64_t sequences, std::int64_t checkpoints);
 
-  /// Sequences continue only from checkpoints that this is true for, with the number of their
-  /// tokens: other layers may lack what they need there. Not called for no tokens.
+  /// Sequences continue only from checkpoints that `condition` is true for, with the number of
+  /// their tokens. Other layers may lack rows of their windows there. It is not called for 0
+  /// tokens.
   void set_condition(std::function<bool(std::int64_t sequence, std::int64_t position)> condition) {
     condition_ = std::move(condition);
   }
