@@ -1,0 +1,76 @@
+// Device memory: ranges of addresses that the host cannot touch, each with storage elsewhere. One
+// Space serves all devices of the process (unified addressing); an Extent knows its device.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cuda_twin {
+
+enum class MemoryKind : std::uint8_t { kDevice, kPinned, kRegistered, kManaged, kMapped, kModule };
+
+/// One live range of addresses.
+struct Extent {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;    ///< as asked for
+  std::byte* data = nullptr;  ///< storage of `begin`
+  std::uint64_t* written =
+      nullptr;  ///< a bit a byte: written since it was allocated; null: all are (host memory)
+  void* races = nullptr;     ///< cells of races/global.h, made on first use
+  std::uint64_t number = 0;  ///< of the allocation, from 1: in messages
+  int device = 0;
+  MemoryKind kind = MemoryKind::kDevice;
+  bool read_only = false;
+  std::string name;  ///< of a module's variable, or ""
+  std::uint64_t end() const { return begin + bytes; }
+};
+using ExtentPtr = std::shared_ptr<const Extent>;
+
+/// Thread-safe. Freed addresses are not given out again soon, so that their use is noticed.
+class Space {
+ public:
+  Space();
+  ~Space();
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  /// A new range, aligned to `alignment` (a power of two), poisoned and unwritten. Nothing if the
+  /// host has no memory.
+  ExtentPtr allocate(std::uint64_t bytes, std::uint64_t alignment, int device, MemoryKind kind);
+  /// Host memory that devices may use at its own address.
+  ExtentPtr adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind);
+  /// Addresses without storage (cuMemAddressReserve), and storage without addresses (cuMemCreate)
+  /// shown at an address.
+  std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t wish);
+  void unreserve(std::uint64_t address, std::uint64_t bytes);
+  ExtentPtr map(std::uint64_t address, std::shared_ptr<Extent> storage, std::uint64_t offset,
+                std::uint64_t bytes);
+  /// False if no extent begins there.
+  bool remove(std::uint64_t begin);
+
+  /// The extent that holds `address`, or null.
+  ExtentPtr find(std::uint64_t address) const;
+  /// Changes with every allocate, adopt, map and remove: a cached result of find() holds while it
+  /// stays.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  /// About an address that is in no extent: "0x7f..40 is 16 bytes past the end of allocation 3
+  /// (1024 bytes)", or freed, or unknown.
+  std::string describe(std::uint64_t address, std::uint64_t bytes) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  std::atomic<std::uint64_t> generation_{1};
+};
+
+/// Bits of Extent::written and its like.
+bool all_written(const std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
+void set_written(std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
+void clear_written(std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
+
+}  // namespace cuda_twin

@@ -1,0 +1,112 @@
+// Turns one PTX instruction into ops. Each opcode has a row with a function that reads its
+// modifiers from left to right, checks the operands and chooses the handler: that function is the
+// opcode's grammar.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cuda/program/op.h"
+#include "cuda/ptx/syntax.h"
+
+namespace cuda_twin {
+
+class Builder;  // program/builder.h: the function and the program under construction
+
+class Binder {
+ public:
+  Binder(Builder& builder, const ptx::Instruction& instruction);
+
+  // --- Modifiers. They are consumed in order; finish() refuses one that is left.
+  bool take(std::string_view modifier);  ///< true, and consumed, if it is the next one
+  /// Index of the next modifier in `choices`, or nothing.
+  std::optional<std::size_t> take_one_of(std::span<const std::string_view> choices);
+  std::optional<std::size_t> take_one_of(std::initializer_list<std::string_view> choices);
+  /// The next modifier as a type. kNone, and the error is set, if it is none or not in `allowed`
+  /// (empty: any).
+  ptx::Type take_type(std::initializer_list<ptx::Type> allowed = {});
+  /// The next modifier, not consumed; "" at the end.
+  std::string_view next() const;
+
+  // --- Requirements. False, and the error set, if the module's .version or .target is older.
+  bool need(ptx::Version version, int sm = 0);
+
+  // --- Operands. `index` counts the instruction's operands from 0. On an error they set it and
+  // return an absent Arg.
+  std::size_t operands() const;
+  const ptx::Operand& operand(std::size_t index) const;
+  bool expect_operands(std::size_t least, std::size_t most);
+  /// A destination register. Its size must equal that of `type`, or be larger if `wider` (ld, cvt).
+  /// `_` is allowed if `sink`.
+  Arg destination(std::size_t index, ptx::Type type, bool wider = false, bool sink = false);
+  /// A register, literal, special register or variable's address (kName). Same rule of size.
+  Arg source(std::size_t index, ptx::Type type, bool wider = false);
+  Arg predicate_destination(std::size_t index, bool sink = true);
+  Arg predicate_source(std::size_t index);  ///< with Arg::flip for !p
+  // The same for any operand, for vectors and pairs.
+  Arg destination(const ptx::Operand& operand, ptx::Type type, bool wider = false,
+                  bool sink = false);
+  Arg source(const ptx::Operand& operand, ptx::Type type, bool wider = false);
+  Arg predicate_destination(const ptx::Operand& operand, bool sink = true);
+  Arg predicate_source(const ptx::Operand& operand);
+  /// The items of a {vector} of `count`, or the operand itself if count is 1.
+  std::optional<std::span<const ptx::Operand>> vector(std::size_t index, std::size_t count);
+  /// A literal's value for an integer type; an error for anything else.
+  std::optional<std::int64_t> constant(std::size_t index);
+  /// A constant of this program, repeated for all lanes; `bytes` is 4 or 8.
+  Arg literal(std::uint64_t bits, unsigned bytes);
+  /// A fresh register of `bytes` (4 or 8) for a value between two ops of one instruction.
+  Arg temporary(unsigned bytes);
+
+  /// An address operand: a base (absent Arg: 0) and a byte offset. For a variable in .shared or
+  /// .local the offset is its place in the window; for .param of the kernel its place in the
+  /// parameters; for .global and .const the device address.
+  struct Address {
+    Arg base;  ///< 4 or 8 bytes, as the register has
+    std::int64_t offset = 0;
+    ptx::Space space = ptx::Space::kGeneric;  ///< of the variable that it names, else as given
+    std::uint64_t variable_bytes = 0;         ///< of that variable, or 0
+  };
+  std::optional<Address> address(std::size_t index, ptx::Space space);
+
+  // --- Control flow: the op index is filled in when the function is complete.
+  /// Marks op.extra of the op emitted next as the target of this label. An error if the function
+  /// has no such label.
+  bool branch_target(const std::string& label);
+  const ptx::TargetList* target_list(const std::string& name) const;
+
+  // --- Output.
+  /// Emits an op with the instruction's guard and line. All of its `args` come from this binder.
+  Op& emit(Handler run, OpKind kind, std::initializer_list<Arg> args);
+  void more(Op& op, std::span<const Arg> args);  ///< sets Op::more
+  /// Keeps `object` alive with the program.
+  void own(std::shared_ptr<const void> object);
+  Builder& builder() { return builder_; }
+  const ptx::Instruction& instruction() const { return instruction_; }
+
+  /// Sets the error "add.f16: REASON" (the first one stays). Always false.
+  bool fail(std::string reason);
+  bool failed() const;
+  /// At the end of a bind function: true if nothing failed and no modifier is left.
+  bool finish();
+
+ private:
+  Builder& builder_;
+  const ptx::Instruction& instruction_;
+  std::size_t modifier_ = 0;
+};
+
+/// An opcode: its name, the first PTX version and capability that have it, and its grammar.
+struct Opcode {
+  std::string_view name;
+  ptx::Version version;
+  int sm;
+  bool (*bind)(Binder& binder);
+};
+
+}  // namespace cuda_twin

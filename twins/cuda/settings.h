@@ -1,0 +1,47 @@
+// The settings of the twin, and the failures that tests ask for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/settings.h"
+
+namespace cuda_twin {
+
+enum class Setting : std::size_t {
+  kProfile,  // p40 t4 a100 rtx4090 orin h200 b200 (profiles.h)
+  kDevices,  // 1 to 8, all of kProfile
+  kPeers,    // off, on
+  kMemory,   // bytes of a device; 0: the profile's
+  kDriver,   // 11000 ... 13000: cuDriverGetVersion and the newest PTX that loads
+  kOrder,    // seed of delays and of the order of blocks and warps; 0: in order
+  kThreads,  // host threads for the blocks of a launch; 0: as many as cores, 1: in the seed's order
+  kCheckInitialised,  // off, on
+  kCheckRaces,
+  kCheckWarp,
+  kFindings,        // stop (a finding ends the launch), record
+  kMmaSum,          // single, double, truncated
+  kApproximate,     // documented (good within the bound), worst (at its edge)
+  kInstructions,    // limit of warp instructions of a launch; 0: none
+  kFailAllocation,  // faults: n-th event, or n+ for all after it
+  kFailPinned,
+  kFailModule,
+  kFailLaunch,
+  kFailCopy,
+  kFailInstantiate,
+  kFailLate,  // n-th work of a stream fails after it was accepted, with kLateCode
+  kLateCode,  // 700, 719, 214 ...
+  kFailLost,  // n-th call: the device is lost from then on
+  kMissing,  // index of a function in symbols.txt that cuGetProcAddress and dlsym do not find, from
+             // 1; 0: none
+};
+
+twin::Settings& settings();
+inline std::int64_t setting(Setting which) {
+  return settings().value(static_cast<std::size_t>(which));
+}
+inline bool fault_is_due(Setting fault) {
+  return settings().fault_is_due(static_cast<std::size_t>(fault));
+}
+
+}  // namespace cuda_twin
