@@ -25,9 +25,9 @@ namespace cuda_twin {
   X(control)     /* bra brx call ret exit trap brkpt nanosleep */                                 \
   X(tensors)     /* ldmatrix mma movmatrix */
 
-/// The opcode of this name at the best level that the host has; null if the twin has none.
-/// Opcodes that several families share (add has integer and float types) are bound by one family,
-/// which calls the other's `bind_NAME_of_float` (instructions/floats.h).
-const Opcode* opcode_named(std::string_view name);
+/// The row that binds this instruction, of the best level that the host has. If rows of its name
+/// exist and none accepts it, the first: its bind function says what is wrong. Null if the twin has
+/// no opcode of this name.
+const Opcode* opcode_of(const ptx::Instruction& instruction);
 
 }  // namespace cuda_twin

@@ -102,11 +102,14 @@ class Binder {
 };
 
 /// An opcode: its name, the first PTX version and capability that have it, and its grammar.
+/// Families may share a name: `add` has a row for integers and one for floats. The first row that
+/// accepts the instruction binds it.
 struct Opcode {
   std::string_view name;
   ptx::Version version;
   int sm;
   bool (*bind)(Binder& binder);
+  bool (*accepts)(const ptx::Instruction& instruction) = nullptr;  ///< null: all
 };
 
 }  // namespace cuda_twin
