@@ -24,6 +24,7 @@ struct Group {
 struct Warp {
   std::byte* banks[2] = {nullptr, nullptr};  ///< by Bank: kRegisters (current frame), kConstants
   LaneMask* predicates = nullptr;            ///< of the current frame
+  std::uint64_t local_base = 0;              ///< of the current frame, in each lane's local memory
   Block* block = nullptr;
   std::uint32_t index = 0;  ///< in the block
   LaneMask lanes = 0;       ///< that exist: the last warp of a block may have fewer

@@ -74,6 +74,16 @@ class Binder {
   };
   std::optional<Address> address(std::size_t index, ptx::Space space);
 
+  /// The place of a .param or .local variable in the current frame: an argument or result of a
+  /// call.
+  struct LocalPlace {
+    std::uint64_t offset = 0, bytes = 0;
+  };
+  std::optional<LocalPlace> local_place(const ptx::Operand& operand);
+  /// For instructions that read or write a register in another way than by its operands.
+  void reads(const Arg& arg);
+  void writes(const Arg& arg);
+
   // --- Control flow: the op index is filled in when the function is complete.
   /// Marks op.extra of the op emitted next as the target of this label. An error if the function
   /// has no such label.

@@ -24,6 +24,14 @@ struct FunctionInfo {
   std::uint32_t predicates = 0;
   std::uint64_t local_bytes = 0;  ///< of a lane: .local variables and call parameters
   bool is_kernel = false;
+  bool is_defined = true;  ///< has a body
+  /// A parameter or result of a .func: a register of its frame, or (bank kNone) a place in its
+  /// local bytes. A call copies parameters into the new frame and results out of it.
+  struct Slot {
+    Arg reg;
+    std::uint64_t offset = 0, bytes = 0;
+  };
+  std::vector<Slot> parameters, results;
 };
 
 struct KernelInfo {

@@ -13,6 +13,8 @@ struct ParserLimits {
   std::size_t text_bytes = std::size_t{64} << 20;
   std::size_t registers = std::size_t{1} << 20;  ///< of a function
   unsigned nesting = 64;
+  std::size_t initial_bytes = std::size_t{64} << 20;  ///< of all initialised variables
+  Version newest{99, 9};  ///< a text of a newer .version is refused: version_unsupported
 };
 
 /// The module, or the first error. Instructions are not checked here: the binder of each opcode

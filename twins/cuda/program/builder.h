@@ -1,0 +1,78 @@
+// A program under construction, as the bind functions see it (binder.h): the function that is bound
+// now, its registers, and the places of variables.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/program/layout.h"
+#include "cuda/program/liveness.h"
+#include "cuda/program/program.h"
+
+namespace cuda_twin {
+
+class Builder {
+ public:
+  Builder(const ptx::Module& module, Program& program, const Layout& layout);
+
+  const ptx::Module& module() const { return module_; }
+  const Layout& layout() const { return layout_; }
+  const ptx::Function& function() const { return *function_; }
+  std::uint32_t function_number() const { return number_; }
+  bool in_kernel() const { return function_->is_kernel; }
+
+  /// The place of a function in Module::functions, which is that in Program::functions.
+  std::optional<std::uint32_t> function_index(const std::string& name) const;
+  /// Parameters, results and local bytes are complete for all functions before the first is bound.
+  const FunctionInfo& info(std::uint32_t index) const { return program_.functions[index]; }
+
+  /// Decodes one function, in order of Module::functions. Nothing, or the first error.
+  std::optional<ptx::SyntaxError> bind(std::uint32_t index);
+
+  // --- For the binder.
+  Arg register_arg(std::uint32_t number) const;  ///< of Function::registers
+  Arg new_register(unsigned bytes);
+  Arg new_predicate();
+  Arg constant(std::uint64_t bits, unsigned bytes);
+  void reads(const Arg& arg);
+  void writes(const Arg& arg, bool always);
+  bool branch_to(const std::string& label);
+  const ptx::TargetList* target_list(const std::string& name) const;
+  Op& emit(const Op& op);
+  void more(Op& op, const Arg* args, std::size_t count);
+  void own(std::shared_ptr<const void> object) { program_.owned.push_back(std::move(object)); }
+  bool fail(std::uint32_t line, std::string reason);
+  bool failed() const { return error_.has_value(); }
+
+ private:
+  void start(std::uint32_t index);
+  bool bind_instruction(const ptx::Instruction& instruction);
+  void finish();
+  void link_branches();
+
+  const ptx::Module& module_;
+  Program& program_;
+  const Layout& layout_;
+  std::unordered_map<std::string, std::uint32_t> functions_;
+  std::unordered_map<std::uint64_t, std::uint32_t> constants_[2];
+  const ptx::Function* function_ = nullptr;
+  std::uint32_t number_ = 0;
+  std::vector<Arg> registers_;  ///< of the function, by its number
+  std::unordered_map<std::string, std::uint32_t> labels_;
+  std::unordered_map<std::string, const ptx::TargetList*> lists_;
+  std::vector<std::uint32_t> first_ops_;  ///< of each instruction, relative to the function
+  struct Branch {
+    std::uint32_t op = 0, instruction = 0;
+  };
+  std::vector<Branch> branches_;  ///< ops whose `extra` is a target
+  std::optional<std::uint32_t> pending_target_;
+  std::vector<std::size_t> more_at_;  ///< by op: start in Program::more, or npos
+  Usage usage_;
+  std::optional<ptx::SyntaxError> error_;
+};
+
+}  // namespace cuda_twin
