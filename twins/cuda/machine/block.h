@@ -19,6 +19,9 @@ struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
 };
 
+class SharedRaces;  // races/races.h
+class GlobalRaces;
+
 /// What is checked beyond addresses, as the settings were at the launch.
 struct Checks {
   bool initialised = true;
@@ -48,6 +51,8 @@ struct Launch {
   bool worst_approximations =
       false;  ///< approximate instructions at the edge of their documented error
   bool cooperative = false;
+  std::uint32_t devices = ~std::uint32_t{0};  ///< bit d: kernels may use memory of device d
+  GlobalRaces* global_races = nullptr;        ///< of this launch; null: not checked
 };
 
 /// What a launch did, for control.h.
@@ -75,8 +80,6 @@ struct LaunchResult {
 /// Runs a launch to its end on the calling thread and `host_threads - 1` helpers. machine/grid.cpp
 LaunchResult run(const Launch& launch);
 
-class SharedRaces;  // races/shared.h
-
 struct Block {
   const Launch* launch = nullptr;
   Dim3 index;
@@ -87,7 +90,7 @@ struct Block {
       local;  ///< of all lanes of the block: lane after lane, KernelInfo::local_bytes each
   std::vector<std::uint64_t> local_written;
   SharedRaces* shared_races = nullptr;  ///< null: not checked
-  void* global_races = nullptr;         ///< races/global.h
+  ExtentCache extents;
   LaunchCounts counts;
   std::vector<std::unique_ptr<Warp>> warps;
 };

@@ -12,6 +12,9 @@
 
 namespace cuda_twin {
 
+class GlobalCells;
+class WorkOrder;  // races/work_order.h
+
 enum class MemoryKind : std::uint8_t { kDevice, kPinned, kRegistered, kManaged, kMapped, kModule };
 
 /// One live range of addresses.
@@ -21,12 +24,13 @@ struct Extent {
   std::byte* data = nullptr;  ///< storage of `begin`
   std::uint64_t* written =
       nullptr;  ///< a bit a byte: written since it was allocated; null: all are (host memory)
-  void* races = nullptr;     ///< cells of races/global.h, made on first use
-  std::uint64_t number = 0;  ///< of the allocation, from 1: in messages
+  GlobalCells* cells = nullptr;  ///< of races/global.h; shared by all addresses of one storage
+  std::uint64_t number = 0;      ///< of the allocation, from 1: in messages
   int device = 0;
   MemoryKind kind = MemoryKind::kDevice;
   bool read_only = false;
-  std::string name;  ///< of a module's variable, or ""
+  std::string name;                     ///< of a module's variable, or ""
+  std::shared_ptr<const void> backing;  ///< keeps data, written and cells alive
   std::uint64_t end() const { return begin + bytes; }
 };
 using ExtentPtr = std::shared_ptr<const Extent>;
@@ -42,10 +46,14 @@ class Space {
   /// A new range, aligned to `alignment` (a power of two), poisoned and unwritten. Nothing if the
   /// host has no memory.
   ExtentPtr allocate(std::uint64_t bytes, std::uint64_t alignment, int device, MemoryKind kind);
+  /// The same for a module's variable: with its name in messages, and read-only if it is .const.
+  ExtentPtr allocate_variable(std::uint64_t bytes, std::uint64_t alignment, int device,
+                              std::string name, bool read_only);
   /// Host memory that devices may use at its own address.
   ExtentPtr adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind);
   /// Addresses without storage (cuMemAddressReserve), and storage without addresses (cuMemCreate)
   /// shown at an address.
+  std::shared_ptr<Extent> create(std::uint64_t bytes, int device);
   std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t wish);
   void unreserve(std::uint64_t address, std::uint64_t bytes);
   ExtentPtr map(std::uint64_t address, std::shared_ptr<Extent> storage, std::uint64_t offset,
@@ -61,14 +69,30 @@ class Space {
   /// About an address that is in no extent: "0x7f..40 is 16 bytes past the end of allocation 3
   /// (1024 bytes)", or freed, or unknown.
   std::string describe(std::uint64_t address, std::uint64_t bytes) const;
+  /// "4 bytes into allocation 3 (1024 bytes)", or of a module's variable "... into variable x".
+  static std::string place(const Extent& extent, std::uint64_t address);
+
+  /// The order of the pieces of work that use this memory.
+  WorkOrder& works() const { return *works_; }
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::unique_ptr<WorkOrder> works_;
   std::atomic<std::uint64_t> generation_{1};
 };
 
-/// Bits of Extent::written and its like.
+/// The last extents that a host thread used. It holds them while they are in it.
+struct ExtentCache {
+  struct Entry {
+    std::uint64_t begin = 0, end = 0;
+    ExtentPtr extent;
+  };
+  std::uint64_t generation = 0;
+  Entry entries[8];
+};
+
+/// Bits of Extent::written and its like. A null `bits` has all written.
 bool all_written(const std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
 void set_written(std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
 void clear_written(std::uint64_t* bits, std::uint64_t first, std::uint64_t count);

@@ -54,6 +54,8 @@ class Binder {
   Arg source(const ptx::Operand& operand, ptx::Type type, bool wider = false);
   Arg predicate_destination(const ptx::Operand& operand, bool sink = true);
   Arg predicate_source(const ptx::Operand& operand);
+  /// Width of a register operand as it was declared: 16 for .b16. 0 for anything else.
+  unsigned register_bits(const ptx::Operand& operand) const;
   /// The items of a {vector} of `count`, or the operand itself if count is 1.
   std::optional<std::span<const ptx::Operand>> vector(std::size_t index, std::size_t count);
   /// A literal's value for an integer type; an error for anything else.
