@@ -80,6 +80,20 @@ struct LaunchResult {
 /// Runs a launch to its end on the calling thread and `host_threads - 1` helpers. machine/grid.cpp
 LaunchResult run(const Launch& launch);
 
+class Grid;  // machine/grid.h
+
+/// One of the 16 barriers of a block.
+struct Barrier {
+  std::uint32_t threads = 0;  ///< that it waits for; 0: all that have not ended
+  std::uint32_t arrived = 0;  ///< lanes
+  std::uint32_t holds = 0;    ///< lanes of bar.red whose predicate is true
+  bool reduces = false;
+  std::uint32_t warps = 0;  ///< bit i: lanes of warp i arrived
+  std::uint32_t op = 0;     ///< of the first that arrived
+  LaneMask lanes[32] = {};  ///< that arrived, by warp
+};
+inline constexpr unsigned kBarriers = 16;
+
 struct Block {
   const Launch* launch = nullptr;
   Dim3 index;
@@ -87,12 +101,20 @@ struct Block {
   std::vector<std::byte> shared;              ///< static, then dynamic
   std::vector<std::uint64_t> shared_written;  ///< a bit a byte
   std::vector<std::byte>
-      local;  ///< of all lanes of the block: lane after lane, KernelInfo::local_bytes each
+      local;  ///< of all lanes of the block: lane after lane, `local_stride` bytes each
   std::vector<std::uint64_t> local_written;
   SharedRaces* shared_races = nullptr;  ///< null: not checked
   ExtentCache extents;
   LaunchCounts counts;
   std::vector<std::unique_ptr<Warp>> warps;
+
+  std::uint64_t local_stride = 0;  ///< of a lane in `local`: KernelInfo::local_bytes, or more for
+                                   ///< the frames of recursive calls
+  Grid* grid = nullptr;            ///< errors and findings of the launch
+  std::uint64_t order = 0;         ///< position in the order of blocks
+  std::uint32_t alive = 0;         ///< threads that have not ended
+  bool failed = false;             ///< a fault: no instruction runs any more
+  Barrier barriers[kBarriers];
 };
 
 /// Windows of the generic address space. No device address is at or above kSharedWindow.

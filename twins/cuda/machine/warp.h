@@ -12,13 +12,40 @@
 namespace cuda_twin {
 
 struct Block;
+struct CallSite;
+struct FunctionInfo;
 
-/// Lanes that are at the same op of the same function call. The group with the lowest op runs;
-/// groups that meet become one.
+/// Lanes that are at the same op of the same function call. The deepest call with the lowest op
+/// runs first; groups that meet become one.
 struct Group {
+  enum class State : std::uint8_t {
+    kReady,
+    kSync,     ///< at a .sync instruction, until more lanes come or end
+    kBarrier,  ///< arrived at Group::barrier of the block
+  };
   std::uint32_t op = 0;
   LaneMask lanes = 0;
-  std::uint32_t frame = 0;  ///< index into Warp::frames; groups with different frames do not meet
+  std::uint32_t frame = 0;   ///< index into Warp::frames; groups with different frames do not meet
+  std::uint32_t turn = 0;    ///< quanta of instructions that it used: fewer runs first
+  std::uint32_t result = 0;  ///< of the barrier that is complete
+  State state = State::kReady;
+  std::uint8_t barrier = 0;
+  bool forced = false;    ///< executes its .sync instruction without the lanes that never come
+  bool released = false;  ///< its barrier is complete
+};
+
+/// A call that has not returned for all of its lanes.
+struct Frame {
+  const FunctionInfo* function = nullptr;
+  const CallSite* site = nullptr;  ///< null: the kernel itself
+  std::byte* registers = nullptr;
+  LaneMask* predicates = nullptr;
+  std::uint32_t caller = 0;  ///< index into Warp::frames
+  std::uint32_t return_op = 0;
+  std::uint32_t depth = 0;
+  std::uint64_t local_base = 0;  ///< of its .local variables, in the local memory of a lane
+  LaneMask lanes = 0;            ///< in it, or in calls that it made; 0: free
+  std::vector<std::byte> storage;
 };
 
 struct Warp {
@@ -29,12 +56,19 @@ struct Warp {
   std::uint32_t index = 0;  ///< in the block
   LaneMask lanes = 0;       ///< that exist: the last warp of a block may have fewer
   LaneMask exited = 0;
-  std::vector<Group> groups;       ///< groups[0] is the one that runs
-  std::uint64_t instructions = 0;  ///< executed so far
+  std::uint32_t group_count = 0;
   std::uint32_t op = 0;            ///< that runs now: index into Program::ops
+  std::uint32_t meet = 0;          ///< op at which the running group meets the next one
+  bool reschedule = false;         ///< the running group waits, has split or has ended
+  bool yield = false;              ///< the running group lets others go first
+  std::uint64_t instructions = 0;  ///< executed so far
+  Group groups[kLanes];            ///< groups[0] is the one that runs
+  std::vector<Frame> frames;       ///< frames[0] is the kernel
 
   /// Special registers, a value for each lane (tid, laneid); those of the block are in Block.
   alignas(64) std::uint32_t tid[3][kLanes] = {};
+
+  LaneMask alive() const { return lanes & ~exited; }
 };
 
 /// A kernel's error. The machine adds kernel, line, block and thread; the launch ends.
@@ -46,5 +80,14 @@ Next fault(Warp& warp, int code, unsigned lane, std::string reason);
 /// settings say so. `check` is the check's name in the README. Returns what the handler shall
 /// return.
 Next report(Warp& warp, const char* check, unsigned lane, std::string reason);
+
+/// For an instruction that all lanes of `members` execute together: shfl.sync, mma. True: those
+/// that have not ended are in `active`. False: `active` waits for them; return Next::kSwitch, and
+/// the handler is called again when they are here. If they can never come, a finding
+/// "absent-lanes" is reported; if that does not end the launch, gather() then is true without them.
+bool gather(Warp& warp, LaneMask active, LaneMask members);
+/// gather() of the whole warp for an .aligned instruction. A finding "aligned" if lanes of the warp
+/// have ended.
+bool gather_aligned(Warp& warp, LaneMask active);
 
 }  // namespace cuda_twin
