@@ -19,6 +19,7 @@ struct Event;
 struct Function;
 struct Graph;
 struct GraphExec;
+struct GraphLaunch;
 
 struct KernelWork {
   Function* function = nullptr;
@@ -71,6 +72,7 @@ struct FreeWork {
 };
 struct GraphWork {
   std::shared_ptr<GraphExec> graph;
+  std::shared_ptr<GraphLaunch> launch;  ///< its turn, and the nodes as they were then
 };
 struct ChildGraphWork {  ///< in graphs only
   std::shared_ptr<Graph> graph;
