@@ -31,11 +31,11 @@ template <class T>
 }
 
 /// to[i] = value(i) for the active lanes. `value` must be free of side effects: it is computed for
-/// all lanes.
+/// all lanes. It may read the lane of `to` that it is computed for.
 template <class T, class Value>
 [[gnu::always_inline]] inline void each_lane(T* to, LaneMask active, Value value) {
   if (active == kAllLanes) {
-#pragma GCC unroll 1
+#pragma GCC ivdep
     for (unsigned i = 0; i < kLanes; ++i) to[i] = value(i);
     return;
   }

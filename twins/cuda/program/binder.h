@@ -62,6 +62,8 @@ class Binder {
   std::optional<std::int64_t> constant(std::size_t index);
   /// A constant of this program, repeated for all lanes; `bytes` is 4 or 8.
   Arg literal(std::uint64_t bits, unsigned bytes);
+  /// The carry flag of add.cc and its like: a predicate of the function.
+  Arg carry();
   /// A fresh register of `bytes` (4 or 8) for a value between two ops of one instruction.
   Arg temporary(unsigned bytes);
 

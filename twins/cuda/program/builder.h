@@ -37,6 +37,7 @@ class Builder {
   Arg register_arg(std::uint32_t number) const;  ///< of Function::registers
   Arg new_register(unsigned bytes);
   Arg new_predicate();
+  Arg carry();  ///< carry.cpp
   Arg constant(std::uint64_t bits, unsigned bytes);
   void reads(const Arg& arg);
   void writes(const Arg& arg, bool always);
@@ -71,6 +72,8 @@ class Builder {
   std::vector<Branch> branches_;  ///< ops whose `extra` is a target
   std::optional<std::uint32_t> pending_target_;
   std::vector<std::size_t> more_at_;  ///< by op: start in Program::more, or npos
+  std::optional<Arg> carry_;  ///< of function `carry_function_`
+  std::uint32_t carry_function_ = 0;
   Usage usage_;
   std::optional<ptx::SyntaxError> error_;
 };

@@ -34,7 +34,9 @@ struct Slots {
 
 /// Registers of one lane are only touched by that lane, which runs the function in order whatever
 /// the other lanes do. So liveness is that of one thread, and a guarded write keeps the old value
-/// alive. Linear in the function: where the sets would be too large, ranges become longer.
+/// alive. A register that an instruction reads does not share bytes with another that it writes:
+/// handlers write lanes while they read others. Linear in the function: where the sets would be too
+/// large, ranges become longer.
 Slots place(const Usage& usage);
 
 }  // namespace cuda_twin
