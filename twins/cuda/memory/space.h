@@ -24,8 +24,9 @@ struct Extent {
   std::byte* data = nullptr;  ///< storage of `begin`
   std::uint64_t* written =
       nullptr;  ///< a bit a byte: written since it was allocated; null: all are (host memory)
-  GlobalCells* cells = nullptr;  ///< of races/global.h; shared by all addresses of one storage
-  std::uint64_t number = 0;      ///< of the allocation, from 1: in messages
+  GlobalCells* cells = nullptr;    ///< of races/global.h; shared by all addresses of one storage
+  std::uint64_t cells_offset = 0;  ///< of `begin` in the cells
+  std::uint64_t number = 0;        ///< of the allocation, from 1: in messages
   int device = 0;
   MemoryKind kind = MemoryKind::kDevice;
   bool read_only = false;
@@ -44,7 +45,8 @@ class Space {
   Space& operator=(const Space&) = delete;
 
   /// A new range, aligned to `alignment` (a power of two), poisoned and unwritten. Nothing if the
-  /// host has no memory.
+  /// host has no memory. kPinned and kManaged memory has the address of its storage, so that the
+  /// host may use it, and counts as written.
   ExtentPtr allocate(std::uint64_t bytes, std::uint64_t alignment, int device, MemoryKind kind);
   /// The same for a module's variable: with its name in messages, and read-only if it is .const.
   ExtentPtr allocate_variable(std::uint64_t bytes, std::uint64_t alignment, int device,
@@ -77,6 +79,8 @@ class Space {
 
  private:
   struct State;
+  ExtentPtr place_fresh(const std::shared_ptr<Extent>& extent, std::uint64_t alignment);
+
   std::unique_ptr<State> state_;
   std::unique_ptr<WorkOrder> works_;
   std::atomic<std::uint64_t> generation_{1};
@@ -96,5 +100,10 @@ struct ExtentCache {
 bool all_written(const std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
 void set_written(std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
 void clear_written(std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
+/// Distance from `first` to the first unwritten byte; `count` if there is none.
+std::uint64_t first_unwritten(const std::uint64_t* bits, std::uint64_t first, std::uint64_t count);
+/// For a copy of memory: bytes that were not written at the source are not at the destination.
+void copy_written(std::uint64_t* to, std::uint64_t to_first, const std::uint64_t* from,
+                  std::uint64_t from_first, std::uint64_t count);
 
 }  // namespace cuda_twin

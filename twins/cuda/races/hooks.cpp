@@ -2,7 +2,9 @@
 
 namespace cuda_twin::races {
 
-std::shared_ptr<GlobalRaces> begin_launch(const Launch&) { return nullptr; }
+std::shared_ptr<GlobalRaces> begin_launch(const Launch&) {
+  return nullptr;
+}
 void begin_block(Block&, std::shared_ptr<SharedRaces>&) {}
 void on_arrive(Warp&, unsigned, LaneMask) {}
 void on_barrier(Block&, unsigned, const LaneMask*) {}
