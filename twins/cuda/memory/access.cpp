@@ -1,0 +1,210 @@
+#include "cuda/memory/access.h"
+
+#include <cstdio>
+
+#include "cuda/races/check.h"
+
+namespace cuda_twin {
+
+namespace {
+
+using ptx::Space;
+
+std::string in_hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string access_text(AccessFlags access, unsigned bytes) {
+  return std::string(name_of_access(access)) + " of " + std::to_string(bytes) +
+         (bytes == 1 ? " byte" : " bytes");
+}
+
+bool out_of_bounds(Warp& warp, unsigned lane, AccessFlags access, unsigned bytes,
+                   std::string where) {
+  fault(warp, 700, lane, "out-of-bounds " + access_text(access, bytes) + ": " + std::move(where));
+  return false;
+}
+
+/// Bytes [address, address + bytes) of a space with `limit` bytes.
+bool inside(std::uint64_t address, unsigned bytes, std::uint64_t limit) {
+  return address <= limit && bytes <= limit - address;
+}
+
+bool locate_global(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
+                   AccessFlags access, Spot& spot) {
+  const Extent* const extent = extent_of(warp, address, bytes);
+  const Launch& launch = *warp.block->launch;
+  if (extent == nullptr) {
+    return out_of_bounds(warp, lane, access, bytes, launch.space->describe(address, bytes));
+  }
+  if ((access & kWrite) != 0 && extent->read_only) {
+    return out_of_bounds(warp, lane, access, bytes,
+                         cuda_twin::Space::place(*extent, address) + ", is read-only");
+  }
+  spot.extent = extent;
+  spot.data = extent->data + (address - extent->begin);
+  spot.written = extent->written;
+  spot.first_bit = address - extent->begin;
+  return true;
+}
+
+bool locate_shared(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
+                   AccessFlags access, Spot& spot) {
+  Block& block = *warp.block;
+  if (!inside(address, bytes, block.shared.size())) {
+    return out_of_bounds(warp, lane, access, bytes,
+                         "shared address " + in_hex(address) + ", and the block has " +
+                             std::to_string(block.shared.size()) + " bytes");
+  }
+  spot.data = block.shared.data() + address;
+  spot.written = block.shared_written.empty() ? nullptr : block.shared_written.data();
+  spot.first_bit = address;
+  return true;
+}
+
+bool locate_local(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
+                  AccessFlags access, Spot& spot) {
+  Block& block = *warp.block;
+  if (!inside(address, bytes, block.local_stride)) {
+    return out_of_bounds(warp, lane, access, bytes,
+                         "local address " + in_hex(address) + ", and a thread has " +
+                             std::to_string(block.local_stride) + " bytes");
+  }
+  const std::uint64_t at =
+      (std::uint64_t{warp.index} * kLanes + lane) * block.local_stride + address;
+  spot.data = block.local.data() + at;
+  spot.written = block.local_written.empty() ? nullptr : block.local_written.data();
+  spot.first_bit = at;
+  return true;
+}
+
+bool locate_parameter(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
+                      AccessFlags access, Spot& spot) {
+  const auto& parameters = warp.block->launch->parameters;
+  if ((access & kWrite) != 0) {
+    return out_of_bounds(warp, lane, access, bytes, "a kernel's parameters are read-only");
+  }
+  if (!inside(address, bytes, parameters.size())) {
+    return out_of_bounds(warp, lane, access, bytes,
+                         "parameter address " + in_hex(address) + ", and the launch has " +
+                             std::to_string(parameters.size()) + " bytes of parameters");
+  }
+  spot.data = const_cast<std::byte*>(parameters.data()) + address;  // never written
+  spot.first_bit = address;
+  return true;
+}
+
+bool parameters_written(const Launch& launch, std::uint64_t address, unsigned bytes) {
+  for (std::uint64_t i = address; i < address + bytes; ++i) {
+    if (i < launch.written_parameters.size() && !launch.written_parameters[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes) {
+  ExtentCache& cache = warp.block->extents;
+  const Launch& launch = *warp.block->launch;
+  const std::uint64_t generation = launch.space->generation();
+  if (cache.generation != generation) {
+    for (auto& entry : cache.entries) entry = {};
+    cache.generation = generation;
+  }
+  auto& entry = cache.entries[warp.op % std::size(cache.entries)];
+  if (address < entry.begin || address >= entry.end || bytes > entry.end - address) {
+    ExtentPtr found = launch.space->find(address);
+    if (found == nullptr || bytes > found->end() - address) return nullptr;
+    const bool on_host = found->kind == MemoryKind::kPinned ||
+                         found->kind == MemoryKind::kRegistered ||
+                         found->kind == MemoryKind::kManaged;
+    if (!on_host && (launch.devices >> (found->device & 31) & 1) == 0) return nullptr;
+    entry.begin = found->begin;
+    entry.end = found->end();
+    entry.extent = std::move(found);
+  }
+  return entry.extent.get();
+}
+
+ptx::Space space_of_generic(std::uint64_t& address) {
+  static constexpr struct {
+    std::uint64_t window;
+    Space space;
+  } kWindows[] = {{kSharedWindow, Space::kShared},
+                  {kLocalWindow, Space::kLocal},
+                  {kParamWindow, Space::kParam}};
+  if (address < kSharedWindow) return Space::kGlobal;
+  for (const auto& row : kWindows) {
+    if (address - row.window < kWindowBytes) {
+      address -= row.window;
+      return row.space;
+    }
+  }
+  return Space::kGlobal;
+}
+
+bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, unsigned bytes,
+            AccessFlags access, Spot& spot) {
+  if (space == Space::kGeneric) space = space_of_generic(address);
+  if (space == Space::kConst) space = Space::kGlobal;
+  spot = Spot{};
+  spot.space = space;
+  spot.address = address;
+  if ((bytes & (bytes - 1)) == 0 && (address & (bytes - 1)) != 0) {
+    fault(warp, 716, lane,
+          "misaligned " + access_text(access, bytes) + " at " + std::string(ptx::name_of(space)) +
+              " address " + in_hex(address));
+    return false;
+  }
+  switch (space) {
+    case Space::kShared:
+      return locate_shared(warp, lane, address, bytes, access, spot);
+    case Space::kLocal:
+      return locate_local(warp, lane, address, bytes, access, spot);
+    case Space::kParam:
+      return locate_parameter(warp, lane, address, bytes, access, spot);
+    default:
+      return locate_global(warp, lane, address, bytes, access, spot);
+  }
+}
+
+bool check_written(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes) {
+  const Launch& launch = *warp.block->launch;
+  if (!launch.checks.initialised) return true;
+  std::uint64_t unwritten = bytes;
+  if (spot.space == Space::kParam) {
+    if (parameters_written(launch, spot.address, bytes)) return true;
+    unwritten = 0;
+  } else {
+    unwritten = first_unwritten(spot.written, spot.first_bit, bytes);
+  }
+  if (unwritten == bytes) return true;
+  Spot byte = spot;
+  byte.address += unwritten;
+  return report(warp, "uninitialised read", lane,
+                "byte " + std::to_string(unwritten) + " of a read of " + std::to_string(bytes) +
+                    " was never written: " + name_of_spot(byte)) == Next::kOn;
+}
+
+bool locate_and_check(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address,
+                      unsigned bytes, AccessFlags access, Spot& spot) {
+  if (!locate(warp, lane, space, address, bytes, access, spot)) return false;
+  if ((access & kRead) != 0 && !check_written(warp, lane, spot, bytes)) return false;
+  if (!races::check(warp, lane, spot, bytes, access)) return false;
+  if ((access & kWrite) != 0) set_written(spot.written, spot.first_bit, bytes);
+  return true;
+}
+
+std::string name_of_spot(const Spot& spot) {
+  if (spot.extent != nullptr) return cuda_twin::Space::place(*spot.extent, spot.address);
+  return std::string(ptx::name_of(spot.space)) + " address " + in_hex(spot.address);
+}
+
+const char* name_of_access(AccessFlags access) {
+  if ((access & (kRead | kWrite)) == (kRead | kWrite)) return "atomic access";
+  return (access & kWrite) != 0 ? "write" : "read";
+}
+
+}  // namespace cuda_twin
