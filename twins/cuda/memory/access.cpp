@@ -8,7 +8,7 @@ namespace cuda_twin {
 
 namespace {
 
-using ptx::Space;
+using PtxSpace = ptx::Space;
 
 std::string in_hex(std::uint64_t value) {
   char text[24];
@@ -41,7 +41,7 @@ bool locate_global(Warp& warp, unsigned lane, std::uint64_t address, unsigned by
   }
   if ((access & kWrite) != 0 && extent->read_only) {
     return out_of_bounds(warp, lane, access, bytes,
-                         cuda_twin::Space::place(*extent, address) + ", is read-only");
+                         Space::place(*extent, address) + ", is read-only");
   }
   spot.extent = extent;
   spot.data = extent->data + (address - extent->begin);
@@ -131,24 +131,24 @@ const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes) 
 ptx::Space space_of_generic(std::uint64_t& address) {
   static constexpr struct {
     std::uint64_t window;
-    Space space;
-  } kWindows[] = {{kSharedWindow, Space::kShared},
-                  {kLocalWindow, Space::kLocal},
-                  {kParamWindow, Space::kParam}};
-  if (address < kSharedWindow) return Space::kGlobal;
+    PtxSpace space;
+  } kWindows[] = {{kSharedWindow, PtxSpace::kShared},
+                  {kLocalWindow, PtxSpace::kLocal},
+                  {kParamWindow, PtxSpace::kParam}};
+  if (address < kSharedWindow) return PtxSpace::kGlobal;
   for (const auto& row : kWindows) {
     if (address - row.window < kWindowBytes) {
       address -= row.window;
       return row.space;
     }
   }
-  return Space::kGlobal;
+  return PtxSpace::kGlobal;
 }
 
 bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, unsigned bytes,
             AccessFlags access, Spot& spot) {
-  if (space == Space::kGeneric) space = space_of_generic(address);
-  if (space == Space::kConst) space = Space::kGlobal;
+  if (space == PtxSpace::kGeneric) space = space_of_generic(address);
+  if (space == PtxSpace::kConst) space = PtxSpace::kGlobal;
   spot = Spot{};
   spot.space = space;
   spot.address = address;
@@ -159,11 +159,11 @@ bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, 
     return false;
   }
   switch (space) {
-    case Space::kShared:
+    case PtxSpace::kShared:
       return locate_shared(warp, lane, address, bytes, access, spot);
-    case Space::kLocal:
+    case PtxSpace::kLocal:
       return locate_local(warp, lane, address, bytes, access, spot);
-    case Space::kParam:
+    case PtxSpace::kParam:
       return locate_parameter(warp, lane, address, bytes, access, spot);
     default:
       return locate_global(warp, lane, address, bytes, access, spot);
@@ -174,7 +174,7 @@ bool check_written(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes) 
   const Launch& launch = *warp.block->launch;
   if (!launch.checks.initialised) return true;
   std::uint64_t unwritten = bytes;
-  if (spot.space == Space::kParam) {
+  if (spot.space == PtxSpace::kParam) {
     if (parameters_written(launch, spot.address, bytes)) return true;
     unwritten = 0;
   } else {
@@ -198,7 +198,7 @@ bool locate_and_check(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t
 }
 
 std::string name_of_spot(const Spot& spot) {
-  if (spot.extent != nullptr) return cuda_twin::Space::place(*spot.extent, spot.address);
+  if (spot.extent != nullptr) return Space::place(*spot.extent, spot.address);
   return std::string(ptx::name_of(spot.space)) + " address " + in_hex(spot.address);
 }
 
