@@ -37,6 +37,8 @@ struct CopyWork {
   enum class Side : std::uint8_t { kHost, kDevice, kAny } to_side = Side::kAny, from_side = Side::kAny;
   Context* to_context = nullptr;  ///< of a peer copy
   Context* from_context = nullptr;
+  /// Bytes of pageable host memory, copied when the call was made: `from` is not read.
+  std::shared_ptr<const std::vector<std::byte>> staged;
 };
 struct FillWork {
   std::uint64_t to = 0;
@@ -50,6 +52,7 @@ struct HostWork {
 };
 struct RecordWork {
   std::shared_ptr<Event> event;
+  std::uint64_t record = 0;  ///< number of this record; 0 in graphs: taken when it runs
 };
 struct WaitWork {
   std::shared_ptr<Event> event;

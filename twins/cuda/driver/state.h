@@ -1,0 +1,201 @@
+// The objects of the driver: devices, contexts, streams, events, modules, functions.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/driver/handles.h"
+#include "cuda/driver/work.h"
+#include "cuda/include/cuda_twin/driver.h"
+#include "cuda/memory/space.h"
+#include "cuda/profiles.h"
+#include "cuda/program/program.h"
+
+namespace cuda_twin {
+
+struct Capture;    // driver/capture.h: a capture under way
+struct GraphNode;  // driver/graph.h
+struct Pool;       // driver/pools.h
+struct Physical;   // driver/virtual_memory.h: memory without an address
+
+struct Device {
+  int ordinal = 0;
+  const Profile* profile = nullptr;
+  std::uint64_t memory_bytes = 0;
+  std::atomic<std::uint64_t> small_bytes{0};  ///< in use by allocations that share blocks
+  std::atomic<std::uint64_t> large_bytes{0};  ///< in use by allocations of whole blocks
+  std::mutex mutex;                           ///< guards the primary context
+  std::shared_ptr<Context> primary;
+  unsigned primary_retained = 0;
+  unsigned primary_flags = 0;
+  std::shared_ptr<Pool> default_pool, current_pool;  ///< set by pools.cpp on first use
+  int sm() const { return profile->major * 10 + profile->minor; }
+};
+
+struct Context : std::enable_shared_from_this<Context> {
+  Device* device = nullptr;
+  CUcontext handle = nullptr;
+  std::uint64_t id = 0;
+  unsigned flags = 0;
+  bool is_primary = false;
+  std::atomic<bool> destroyed{false};
+  /// An error of work that no call has reported yet; 0 if none. Work after it is not executed.
+  std::atomic<int> late_error{0};
+  /// The error that every call returns from now on; 0 if none.
+  std::atomic<int> error{0};
+
+  std::mutex mutex;   ///< guards all below, and the order of submissions to the context's streams
+  std::string fault;  ///< text of the late error
+  std::vector<std::shared_ptr<Stream>> streams;  ///< created ones, and those of threads
+  std::shared_ptr<Stream> legacy;                ///< the default stream
+  std::map<std::thread::id, std::shared_ptr<Stream>> of_threads;
+  std::set<std::uint64_t> peers;  ///< ids of contexts whose memory this one may use
+  std::array<std::size_t, 8> limits{};
+};
+
+struct Stream : std::enable_shared_from_this<Stream> {
+  std::weak_ptr<Context> context;
+  CUstream handle = nullptr;
+  std::uint64_t id = 0;
+  unsigned flags = 0;
+  int priority = 0;
+  bool is_legacy = false;
+  bool non_blocking() const { return (flags & CU_STREAM_NON_BLOCKING) != 0; }
+
+  /// Work of another stream that must end before this stream's next piece.
+  struct Dependency {
+    std::shared_ptr<Stream> stream;
+    std::uint64_t ticket = 0;
+  };
+  struct Item {
+    Work work;
+    std::uint64_t ticket = 0, number = 0;
+    std::vector<Dependency> after;
+  };
+  std::mutex mutex;  ///< guards all below. Locked after Context::mutex
+  std::condition_variable changed;
+  std::deque<Item> queue;
+  std::uint64_t submitted = 0;  ///< ticket of the last piece of work
+  std::uint64_t completed = 0;
+  bool closing = false;  ///< no more work comes: the thread ends when the queue is empty
+  bool started = false;  ///< it has a thread
+
+  std::shared_ptr<Capture> capture;  ///< null: not capturing. Guarded by Context::mutex
+};
+
+/// A record is numbered by its submission. Waits name the record, as the event may be recorded
+/// again before they run.
+struct Event {
+  std::weak_ptr<Context> context;
+  CUevent handle = nullptr;
+  unsigned flags = 0;
+  std::mutex mutex;  ///< guards all below
+  std::condition_variable changed;
+  std::uint64_t recorded = 0;              ///< number of the last record; 0: never
+  std::set<std::uint64_t> pending;         ///< records submitted, not executed
+  std::uint64_t nanoseconds = 0;           ///< when the last record was executed
+  std::shared_ptr<Capture> capture;        ///< recorded in a capture since: driver/capture.cpp
+  std::vector<GraphNode*> captured_nodes;  ///< that a wait depends on
+};
+
+struct Module {
+  std::weak_ptr<Context> context;
+  CUmodule handle = nullptr;
+  std::shared_ptr<const Program> program;
+  struct Global {
+    std::uint64_t address = 0, bytes = 0;
+  };
+  std::unordered_map<std::string, Global> globals;
+  std::mutex mutex;                                                      ///< guards `functions`
+  std::unordered_map<std::string, std::shared_ptr<Function>> functions;  ///< with handles
+};
+
+struct Function {
+  std::weak_ptr<Context> context;
+  CUfunction handle = nullptr;
+  CUmodule module = nullptr;
+  std::shared_ptr<const Program> program;
+  const KernelInfo* kernel = nullptr;
+  std::atomic<int> dynamic_shared{0};  ///< CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  std::atomic<int> carveout{-1};
+};
+
+/// Pinned and registered host memory, by its first byte.
+struct HostRange {
+  std::uint64_t bytes = 0;
+  unsigned flags = 0;
+  bool registered = false;  ///< by cuMemHostRegister
+  std::weak_ptr<Context> context;
+};
+
+/// Everything the library knows. There is one; it is never destroyed, as calls come while a process
+/// exits.
+struct Driver {
+  std::mutex mutex;  ///< guards initialisation and `hosts`
+  std::atomic<bool> initialised{false};
+  std::atomic<bool> lost{false};
+  std::vector<std::unique_ptr<Device>> devices;
+  std::shared_ptr<Space> space;
+  std::map<std::uint64_t, HostRange> hosts;
+  std::atomic<std::uint64_t> next_id{1};    ///< of contexts and streams
+  std::atomic<std::uint64_t> next_work{1};  ///< number of a piece of work in reports of races
+
+  Handles<Context> contexts{1};
+  Handles<Stream> streams{2};
+  Handles<Event> events{3};
+  Handles<Module> modules{4};
+  Handles<Function> functions{5};
+  Handles<Graph> graphs{6};
+  Handles<GraphNode> graph_nodes{7};
+  Handles<GraphExec> graph_execs{8};
+  Handles<Pool> pools{9};
+  Handles<Physical> physicals{10};
+};
+Driver& driver();
+
+/// The calling thread's context and the checks before a call may use it: 3 without cuInit, 201
+/// without a context, 709 for a destroyed one, and the context's error. driver/contexts.cpp
+CUresult current_context(std::shared_ptr<Context>& context);
+/// The context of a handle; null is the current one. 201 for anything else.
+CUresult context_of(CUcontext handle, std::shared_ptr<Context>& context);
+/// The stream of a handle in the current context; null is the legacy default stream.
+/// driver/streams.cpp
+CUresult stream_of(CUstream handle, std::shared_ptr<Context>& context,
+                   std::shared_ptr<Stream>& stream);
+CUresult device_of(CUdevice ordinal, Device*& device);
+
+/// The context's late error, if there is one, becomes the error of all its calls. For calls that
+/// synchronize.
+CUresult surface(Context& context);
+/// Work failed with `code`.
+void fail_late(Context& context, CUresult code, const std::string& reason);
+
+/// Waits until the stream's work up to `ticket` is done.
+void wait_for(Stream& stream, std::uint64_t ticket);
+/// Waits for all work of the stream, or of all streams of the context, then surface().
+CUresult synchronize(Stream& stream);
+CUresult synchronize(Context& context);
+
+/// Memory of a device: counted against its size, and against the fault CUDA_TWIN_FAIL_ALLOCATION.
+/// CUDA_ERROR_OUT_OF_MEMORY if it is full. driver/allocations.cpp
+CUresult allocate(Device& device, std::uint64_t bytes, MemoryKind kind, ExtentPtr& extent);
+/// 1 if no allocation of that kind begins there.
+CUresult release(std::uint64_t address, MemoryKind kind);
+/// Only the accounting, for memory without an address.
+bool charge(Device& device, std::uint64_t bytes);
+void refund(Device& device, std::uint64_t bytes);
+std::uint64_t free_bytes(const Device& device);
+
+}  // namespace cuda_twin
