@@ -1,0 +1,141 @@
+// Statements of a function: declarations, labels, debug information.
+#include "cuda/ptx/constants.h"
+#include "cuda/ptx/debug.h"
+#include "cuda/ptx/functions.h"
+
+namespace cuda_twin::ptx {
+
+bool FunctionReader::body() {
+  if (!tokens_.expect("{")) return false;
+  while (scopes_.depth() > 0) {
+    if (!statement()) return false;
+  }
+  return true;
+}
+
+bool FunctionReader::statement() {
+  if (tokens_.take_sign("{")) return scopes_.push();
+  if (tokens_.take_sign("}")) return scopes_.pop();
+  if (tokens_.take_sign(";")) return true;
+  if (tokens_.at_dot()) return directive();
+  const Token& after = tokens_.peek(1);
+  if (tokens_.at_word() && after.is(Token::Kind::kSign, ":")) return label();
+  if (tokens_.at_sign("@") && after.is(Token::Kind::kSign, "@")) {
+    tokens_.skip_line(tokens_.line());
+    return true;
+  }
+  return instruction();
+}
+
+bool FunctionReader::directive() {
+  if (at_debug(tokens_)) return skip_debug(tokens_);
+  const Token token = tokens_.peek();
+  const auto space = take_space(tokens_);
+  if (space == Space::kRegister) return registers();
+  if (space) return variables(*space);
+  return tokens_.fail_at(token.line, "." + shown(token.text) + " has no place in a function");
+}
+
+bool FunctionReader::registers() {
+  VariableForm form{Space::kRegister};
+  if (!read_form(tokens_, form)) return false;
+  if (form.vector > 4) return tokens_.fail("a vector of registers has 2 or 4 parts");
+  do {
+    const auto name = tokens_.expect_word("the name of a register");
+    if (!name) return false;
+    if (!tokens_.take_sign("<")) {
+      if (!scopes_.declare_register(*name, form.type, form.vector)) return false;
+      continue;
+    }
+    // "<" starts a range: its end is no operator, so only a number may stand here.
+    std::string problem;
+    const Literal count = literal_of(tokens_.peek().text, problem);
+    if (tokens_.peek().kind != Token::Kind::kNumber) return tokens_.unexpected("a number");
+    if (!problem.empty()) return tokens_.fail(problem);
+    if (count.kind != Literal::Kind::kInteger) return tokens_.fail("an integer is needed");
+    tokens_.next();
+    if (!tokens_.expect(">")) return false;
+    if (count.bits > tokens_.limits.registers) return tokens_.fail("too many registers");
+    if (!scopes_.declare_range(*name, form.type, form.vector, count.bits)) return false;
+  } while (tokens_.take_sign(","));
+  return tokens_.expect(";");
+}
+
+bool FunctionReader::variables(Space space) {
+  VariableForm form{space};
+  if (!read_form(tokens_, form)) return false;
+  do {
+    if (!variable(form)) return false;
+  } while (tokens_.take_sign(","));
+  return tokens_.expect(";");
+}
+
+bool FunctionReader::variable(const VariableForm& form) {
+  Variable result;
+  result.line = tokens_.line();
+  const auto name = tokens_.expect_word("the name of a variable");
+  if (!name) return false;
+  auto unique = scopes_.declare_variable(*name, form.space);
+  if (!unique) return false;
+  result.name = std::move(*unique);
+  if (!tokens_.take_sign("<")) {
+    if (!read_shape(tokens_, form, result, names_)) return false;
+    const bool global = form.space == Space::kGlobal || form.space == Space::kConst;
+    if (global)
+      return tokens_.fail("." + std::string(name_of(form.space)) +
+                          " variables are declared outside of functions");
+    function_.variables.push_back(std::move(result));
+    return true;
+  }
+  return tokens_.fail("a range of names is for registers");
+}
+
+bool FunctionReader::label() {
+  const Token token = tokens_.next();
+  tokens_.expect(":");
+  auto unique = scopes_.declare_label(token.text);
+  if (!unique) return false;
+  const std::string_view directive = tokens_.at_dot() ? tokens_.peek().text : std::string_view{};
+  if (directive == "branchtargets" || directive == "calltargets" || directive == "callprototype") {
+    return target_list(std::move(*unique), token.line);
+  }
+  function_.labels.push_back({std::move(*unique), function_.body.size(), token.line});
+  return true;
+}
+
+bool FunctionReader::target_list(std::string name, Line line) {
+  const std::string_view kind = tokens_.next().text;
+  function_.target_lists.push_back({std::move(name), {}, line});
+  TargetList& list = function_.target_lists.back();
+  if (kind == "callprototype") return prototype();
+  do {
+    const auto target = tokens_.expect_word("a target");
+    if (!target) return false;
+    list.targets.emplace_back(*target);
+  } while (tokens_.take_sign(","));
+  if (!tokens_.expect(";")) return false;
+  for (std::string& target : list.targets) {
+    const auto found = names_.entries.find(target);
+    const bool function = found != names_.entries.end() && found->second.is_function;
+    if (kind == "calltargets" && !function && target != function_.name) {
+      return tokens_.fail_at(line, shown(target) + " is no function");
+    }
+    if (kind == "branchtargets") scopes_.wants_label(&target, line, kind);
+  }
+  return true;
+}
+
+/// (.param .b32 _) _ (.param .b64 _, ...) .noreturn;
+bool FunctionReader::prototype() {
+  if (tokens_.at_sign("(") && !tokens_.skip_group("(", ")")) return false;
+  if (!tokens_.expect_word("\"_\"")) return false;
+  if (tokens_.at_sign("(") && !tokens_.skip_group("(", ")")) return false;
+  while (tokens_.at_dot()) {
+    const std::string_view directive = tokens_.next().text;
+    std::uint32_t ignored = 0;
+    if (directive.starts_with("abi_preserve") && !one(ignored)) return false;
+  }
+  return tokens_.expect(";");
+}
+
+}  // namespace cuda_twin::ptx

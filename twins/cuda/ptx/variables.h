@@ -1,0 +1,42 @@
+// Declarations of variables, of a module or a function.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "cuda/ptx/tokens.h"
+
+namespace cuda_twin::ptx {
+
+struct Linkage {
+  bool is_extern = false, is_visible = false;
+  bool given = false;
+};
+/// .extern .visible .weak .common, in any order.
+Linkage read_linkage(Tokens& tokens);
+
+std::optional<Space> take_space(Tokens& tokens);
+
+/// Names of a module, each with its place in Module::variables or Module::functions.
+struct ModuleNames {
+  struct Entry {
+    bool is_function = false;
+    std::size_t index = 0;
+  };
+  std::unordered_map<std::string, Entry> entries;
+  std::size_t initial_bytes = 0;  ///< of all variables so far
+};
+
+/// What stands between the state space and the name.
+struct VariableForm {
+  Space space = Space::kGlobal;
+  Type type = Type::kNone;
+  unsigned vector = 1;
+  std::uint64_t alignment = 0;  ///< 0: natural
+};
+/// After the space: [.attribute()] [.align N] [.vN] .type [.ptr .space .align N].
+bool read_form(Tokens& tokens, VariableForm& form);
+/// Dimensions and initial value after the name: [2][3] = {...}.
+bool read_shape(Tokens& tokens, const VariableForm& form, Variable& variable, ModuleNames& names);
+
+}  // namespace cuda_twin::ptx
