@@ -87,7 +87,7 @@ struct Barrier {
   std::uint32_t threads = 0;  ///< that it waits for; 0: all that have not ended
   std::uint32_t arrived = 0;  ///< lanes
   std::uint32_t holds = 0;    ///< lanes of bar.red whose predicate is true
-  bool reduces = false;
+  std::uint32_t fails = 0;    ///< lanes of bar.red whose predicate is false
   std::uint32_t warps = 0;  ///< bit i: lanes of warp i arrived
   std::uint32_t op = 0;     ///< of the first that arrived
   LaneMask lanes[32] = {};  ///< that arrived, by warp

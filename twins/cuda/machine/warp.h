@@ -27,11 +27,13 @@ struct Group {
   LaneMask lanes = 0;
   std::uint32_t frame = 0;   ///< index into Warp::frames; groups with different frames do not meet
   std::uint32_t turn = 0;    ///< quanta of instructions that it used: fewer runs first
-  std::uint32_t result = 0;  ///< of the barrier that is complete
+  std::uint32_t holds = 0;  ///< of the complete bar.red: lanes whose predicate is true, is false
+  std::uint32_t fails = 0;
   State state = State::kReady;
   std::uint8_t barrier = 0;
   bool forced = false;    ///< executes its .sync instruction without the lanes that never come
-  bool released = false;  ///< its barrier is complete
+  bool aligned = false;   ///< waits for the whole warp
+  bool released = false;  ///< its bar.red is complete
 };
 
 /// A call that has not returned for all of its lanes.
