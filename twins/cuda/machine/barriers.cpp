@@ -9,7 +9,9 @@
 namespace cuda_twin {
 namespace {
 
-std::uint32_t count(LaneMask lanes) { return static_cast<std::uint32_t>(std::popcount(lanes)); }
+std::uint32_t count(LaneMask lanes) {
+  return static_cast<std::uint32_t>(std::popcount(lanes));
+}
 
 /// Lanes that a warp's arrival stands for beyond those that exist and live.
 std::uint32_t absent_but_counted(const Block& block, const Barrier& barrier) {
@@ -112,8 +114,8 @@ Next arrive(Warp& warp, LaneMask lanes, const Arrival& arrival) {
     warp.reschedule = true;
   } else {
     hold(warp, lanes, Group::State::kBarrier);
-    Group& waiting = warp.groups[0].lanes == lanes ? warp.groups[0]
-                                                   : warp.groups[warp.group_count - 1];
+    Group& waiting =
+        warp.groups[0].lanes == lanes ? warp.groups[0] : warp.groups[warp.group_count - 1];
     waiting.barrier = static_cast<std::uint8_t>(arrival.barrier);
     waiting.released = arrival.reduces;
   }

@@ -88,9 +88,9 @@ struct Barrier {
   std::uint32_t arrived = 0;  ///< lanes
   std::uint32_t holds = 0;    ///< lanes of bar.red whose predicate is true
   std::uint32_t fails = 0;    ///< lanes of bar.red whose predicate is false
-  std::uint32_t warps = 0;  ///< bit i: lanes of warp i arrived
-  std::uint32_t op = 0;     ///< of the first that arrived
-  LaneMask lanes[32] = {};  ///< that arrived, by warp
+  std::uint32_t warps = 0;    ///< bit i: lanes of warp i arrived
+  std::uint32_t op = 0;       ///< of the first that arrived
+  LaneMask lanes[32] = {};    ///< that arrived, by warp
 };
 inline constexpr unsigned kBarriers = 16;
 

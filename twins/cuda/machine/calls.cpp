@@ -16,7 +16,9 @@ constexpr std::uint32_t kMostFrames = 1024;  ///< of a warp
 constexpr std::size_t kMostStorage = std::size_t{8} << 20;
 constexpr std::uint64_t kFrameAlignment = 16;
 
-unsigned first_lane(LaneMask lanes) { return static_cast<unsigned>(std::countr_zero(lanes)); }
+unsigned first_lane(LaneMask lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes));
+}
 
 void give_registers(Frame& frame, const FunctionInfo& function) {
   const std::size_t predicate_bytes = std::size_t{function.predicates} * sizeof(LaneMask);
@@ -68,7 +70,7 @@ std::uint64_t bytes_of(const FunctionInfo::Slot& slot) {
   return slot.reg.bank == Bank::kNone ? slot.bytes : slot.reg.bytes;
 }
 
-void copy_written(Block& block, const LanePlace& to, const LanePlace& from, std::uint64_t bytes) {
+void pass_written(Block& block, const LanePlace& to, const LanePlace& from, std::uint64_t bytes) {
   if (to.first_local == ~std::uint64_t{0} || block.local_written.empty()) return;
   std::uint64_t* bits = block.local_written.data();
   if (from.first_local == ~std::uint64_t{0}) return set_written(bits, to.first_local, bytes);
@@ -93,7 +95,7 @@ void pass(Warp& warp, LaneMask lanes, const Frame& from,
       const LanePlace target = lane_place(warp, to, to_slots[s], lane);
       const LanePlace source = lane_place(warp, from, from_slots[s], lane);
       std::memcpy(target.data, source.data, bytes);
-      copy_written(*warp.block, target, source, bytes);
+      pass_written(*warp.block, target, source, bytes);
     }
   }
 }
@@ -157,7 +159,8 @@ Next call_indirect(Warp& warp, const CallSite& site, LaneMask active) {
   const unsigned lane = first_lane(active);
   const std::uint32_t index = function_at(warp, site, lane);
   if (index == CallSite::kIndirect || !may_reach(site, index)) {
-    return fault(warp, 718, lane, "an indirect call of an address that is no function it may reach");
+    return fault(warp, 718, lane,
+                 "an indirect call of an address that is no function it may reach");
   }
   LaneMask same = 0;
   for (LaneMask rest = active; rest != 0; rest &= rest - 1) {

@@ -23,6 +23,8 @@ std::string line_text(const Program& program, std::uint32_t op);
 class Grid {
  public:
   explicit Grid(const Launch& launch);
+  Grid(const Grid&) = delete;
+  Grid& operator=(const Grid&) = delete;
 
   const Launch& launch() const { return launch_; }
   std::uint64_t blocks() const { return order_.empty() ? blocks_ : order_.size(); }
@@ -33,6 +35,7 @@ class Grid {
   /// The next position, or blocks() and above when all are taken.
   std::uint64_t take() { return next_.fetch_add(1, std::memory_order_relaxed); }
   bool all_taken() const { return next_.load(std::memory_order_relaxed) >= blocks(); }
+  bool has_failed() const { return failed_at_.load(std::memory_order_relaxed) != kNone; }
   /// A block that comes before `position` failed.
   bool is_over(std::uint64_t position) const {
     return failed_at_.load(std::memory_order_relaxed) < position;
@@ -51,18 +54,20 @@ class Grid {
   LaunchResult result();
 
  private:
-  const Launch& launch_;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  Launch launch_;
+  std::shared_ptr<GlobalRaces> races_;
   std::uint64_t blocks_ = 0;
   std::vector<std::uint32_t> order_;  ///< empty: in order
   std::atomic<std::uint64_t> next_{0};
-  std::atomic<std::uint64_t> failed_at_{~std::uint64_t{0}};
+  std::atomic<std::uint64_t> failed_at_{kNone};
   std::atomic<std::uint64_t> instructions_{0};
   std::mutex mutex_;
   int code_ = 0;
   std::string reason_;
   struct Found {
     std::uint64_t position = 0;
-    std::uint64_t number = 0;
     std::string text;
   };
   std::map<std::pair<std::string, std::uint32_t>, Found> findings_;  ///< by check and op

@@ -25,8 +25,8 @@ struct Group {
   };
   std::uint32_t op = 0;
   LaneMask lanes = 0;
-  std::uint32_t frame = 0;   ///< index into Warp::frames; groups with different frames do not meet
-  std::uint32_t turn = 0;    ///< quanta of instructions that it used: fewer runs first
+  std::uint32_t frame = 0;  ///< index into Warp::frames; groups with different frames do not meet
+  std::uint32_t turn = 0;   ///< quanta of instructions that it used: fewer runs first
   std::uint32_t holds = 0;  ///< of the complete bar.red: lanes whose predicate is true, is false
   std::uint32_t fails = 0;
   State state = State::kReady;

@@ -1,0 +1,151 @@
+#include "cuda/machine/runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "cuda/machine/calls.h"
+#include "cuda/machine/deadlock.h"
+#include "cuda/machine/grid.h"
+#include "cuda/machine/groups.h"
+#include "cuda/machine/loop.h"
+#include "cuda/races/races.h"
+
+namespace cuda_twin {
+namespace {
+
+constexpr std::uint64_t kQuantum = 8192;
+constexpr std::byte kPoison{0xFF};  ///< what nothing has written: not a number
+
+std::size_t words(std::size_t bytes) {
+  return (bytes + 63) / 64;
+}
+
+LaneMask first_lanes(std::uint32_t count) {
+  return count >= kLanes ? kAllLanes : (LaneMask{1} << count) - 1;
+}
+
+}  // namespace
+
+Runner::Runner(Grid& grid) : grid_(grid), random_(grid.launch().seed) {
+  const Launch& launch = grid.launch();
+  block_.launch = &launch;
+  block_.grid = &grid;
+  make_warps();
+  const std::size_t shared =
+      static_cast<std::size_t>(launch.kernel->static_shared) + launch.dynamic_shared;
+  block_.shared.resize(shared);
+  block_.shared_written.resize(words(shared));
+  block_.local_stride = (launch.kernel->local_bytes + 15) / 16 * 16;
+  const std::size_t local = block_.warps.size() * kLanes * block_.local_stride;
+  block_.local.resize(local);
+  block_.local_written.resize(words(local));
+}
+
+Runner::~Runner() {
+  grid_.add(block_.counts);
+}
+
+void Runner::make_warps() {
+  const Dim3& size = grid_.launch().block;
+  const std::uint32_t threads = size.x * size.y * size.z;
+  for (std::uint32_t first = 0; first < threads; first += kLanes) {
+    auto warp = std::make_unique<Warp>();
+    warp->block = &block_;
+    warp->index = first / kLanes;
+    warp->lanes = first_lanes(threads - first);
+    warp->banks[static_cast<unsigned>(Bank::kConstants)] =
+        const_cast<std::byte*>(grid_.launch().program->constant_bank());
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t thread = first + lane;
+      warp->tid[0][lane] = thread % size.x;
+      warp->tid[1][lane] = thread / size.x % size.y;
+      warp->tid[2][lane] = thread / size.x / size.y;
+    }
+    block_.warps.push_back(std::move(warp));
+  }
+  order_.resize(block_.warps.size());
+  std::iota(order_.begin(), order_.end(), 0u);
+}
+
+void Runner::clear_memory() {
+  const auto clear = [](std::vector<std::byte>& bytes, std::vector<std::uint64_t>& written) {
+    if (bytes.empty()) return;
+    std::memset(bytes.data(), static_cast<int>(kPoison), bytes.size());
+    std::memset(written.data(), 0, written.size() * sizeof(written[0]));
+  };
+  clear(block_.shared, block_.shared_written);
+  clear(block_.local, block_.local_written);
+}
+
+void Runner::start_warp(Warp& warp) {
+  const FunctionInfo& function = grid_.launch().kernel->function;
+  warp.exited = 0;
+  warp.instructions = 0;
+  warp.reschedule = warp.yield = false;
+  warp.groups[0] = Group{};
+  warp.groups[0].op = function.first_op;
+  warp.groups[0].lanes = warp.lanes;
+  warp.group_count = 1;
+  enter_kernel(warp, function);
+}
+
+void Runner::start(std::uint64_t position) {
+  const Launch& launch = grid_.launch();
+  const std::uint64_t number = grid_.block_at(position);
+  block_.order = position;
+  block_.linear_index = number;
+  const std::uint64_t plane = std::uint64_t{launch.grid.x} * launch.grid.y;
+  block_.index.x = static_cast<std::uint32_t>(number % launch.grid.x);
+  block_.index.y = static_cast<std::uint32_t>(number % plane / launch.grid.x);
+  block_.index.z = static_cast<std::uint32_t>(number / plane);
+  block_.alive = launch.block.x * launch.block.y * launch.block.z;
+  block_.failed = false;
+  ++block_.counts.blocks;
+  executed_ = 0;
+  for (Barrier& barrier : block_.barriers) barrier = Barrier{};
+  clear_memory();
+  for (const auto& warp : block_.warps) start_warp(*warp);
+  races::begin_block(block_, races_);
+  if (launch.seed == 0) return;
+  random_ = Random(launch.seed ^ (number << 20));
+  random_.shuffle(order_);
+}
+
+std::uint64_t Runner::quantum() {
+  return grid_.launch().seed == 0 ? kQuantum : 64 + random_.below(kQuantum);
+}
+
+/// One slice of each warp. False if none could go on.
+bool Runner::run_each_warp(std::uint64_t& budget) {
+  bool went_on = false;
+  for (const std::uint32_t index : order_) {
+    Warp& warp = *block_.warps[index];
+    if (warp.group_count == 0) continue;
+    const std::uint64_t allowed = grid_.allowance(quantum());
+    if (allowed == 0) {
+      fault(warp, 702, 0, "the launch executed more instructions than CUDA_TWIN_INSTRUCTIONS");
+      return true;
+    }
+    const std::uint64_t done = run_warp(warp, allowed);
+    grid_.executed(done);
+    executed_ += done;
+    budget -= std::min(budget, done);
+    went_on = went_on || done != 0;
+    if (block_.failed) return true;
+  }
+  return went_on;
+}
+
+Runner::Outcome Runner::run(std::uint64_t budget) {
+  while (budget != 0) {
+    if (grid_.is_over(block_.order)) return Outcome::kFailed;
+    const bool went_on = run_each_warp(budget);
+    if (block_.failed) return Outcome::kFailed;
+    if (block_.alive == 0) return Outcome::kEnded;
+    if (!went_on && !break_deadlock(block_)) return Outcome::kFailed;
+  }
+  return Outcome::kMore;
+}
+
+}  // namespace cuda_twin

@@ -1,0 +1,46 @@
+// One block and the order in which its warps run. Its memory serves one block after another.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda/machine/block.h"
+#include "cuda/machine/random.h"
+
+namespace cuda_twin {
+
+class Runner {
+ public:
+  explicit Runner(Grid& grid);
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  ~Runner();
+
+  /// Readies the block at a position of the grid's order.
+  void start(std::uint64_t position);
+
+  enum class Outcome : std::uint8_t { kEnded, kFailed, kMore };
+  /// Runs the block to its end, an error, or until about `budget` instructions are executed.
+  Outcome run(std::uint64_t budget);
+
+  std::uint64_t position() const { return block_.order; }
+  /// Instructions of this block so far.
+  std::uint64_t executed() const { return executed_; }
+
+ private:
+  void make_warps();
+  void clear_memory();
+  void start_warp(Warp& warp);
+  std::uint64_t quantum();
+  bool run_each_warp(std::uint64_t& budget);
+
+  Grid& grid_;
+  Block block_;
+  std::shared_ptr<SharedRaces> races_;
+  std::vector<std::uint32_t> order_;  ///< of warps
+  Random random_;
+  std::uint64_t executed_ = 0;
+};
+
+}  // namespace cuda_twin
