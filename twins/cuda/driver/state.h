@@ -25,10 +25,10 @@
 
 namespace cuda_twin {
 
-struct Capture;    // driver/capture.h: a capture under way
-struct GraphNode;  // driver/graph.h
-struct Pool;       // driver/pools.h
-struct Physical;   // driver/virtual_memory.h: memory without an address
+struct Capture;   // graphs/captures.h: a capture under way
+struct Node;      // graphs/graph.h
+struct Pool;      // driver/pools.h
+struct Physical;  // driver/virtual_memory.h: memory without an address
 
 struct Device {
   int ordinal = 0;
@@ -92,7 +92,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool closing = false;  ///< no more work comes: the thread ends when the queue is empty
   bool started = false;  ///< it has a thread
 
-  std::shared_ptr<Capture> capture;  ///< null: not capturing. Guarded by Context::mutex
+  std::shared_ptr<Capture> capture;  ///< null: not capturing. Guarded by Driver::graphs_mutex
 };
 
 /// A record is numbered by its submission. Waits name the record, as the event may be recorded
@@ -106,8 +106,8 @@ struct Event {
   std::uint64_t recorded = 0;              ///< number of the last record; 0: never
   std::set<std::uint64_t> pending;         ///< records submitted, not executed
   std::uint64_t nanoseconds = 0;           ///< when the last record was executed
-  std::shared_ptr<Capture> capture;        ///< recorded in a capture since: driver/capture.cpp
-  std::vector<GraphNode*> captured_nodes;  ///< that a wait depends on
+  std::shared_ptr<Capture> capture;   ///< recorded in a capture since. Driver::graphs_mutex
+  std::vector<Node*> captured_nodes;  ///< that a wait depends on. Driver::graphs_mutex
 };
 
 struct Module {
@@ -158,10 +158,17 @@ struct Driver {
   Handles<Module> modules{4};
   Handles<Function> functions{5};
   Handles<Graph> graphs{6};
-  Handles<GraphNode> graph_nodes{7};
+  Handles<Node> graph_nodes{7};  ///< not owned: the graph owns them
   Handles<GraphExec> graph_execs{8};
   Handles<Pool> pools{9};
   Handles<Physical> physicals{10};
+  Handles<Graph> child_graphs{11};  ///< not owned: their nodes own them
+
+  /// Guards graphs, nodes and captures. Taken with no other lock of the driver held, except
+  /// GraphExec::launching.
+  std::mutex graphs_mutex;
+  std::vector<std::shared_ptr<Capture>> captures;  ///< begun and not ended
+  std::atomic<bool> has_captured{false};           ///< false: no stream or event has a capture
 };
 Driver& driver();
 

@@ -22,7 +22,7 @@ struct GraphExec;
 struct GraphLaunch;
 
 struct KernelWork {
-  Function* function = nullptr;
+  std::shared_ptr<Function> function;  ///< its module may be unloaded before it runs
   Dim3 grid, block, cluster;
   std::uint32_t dynamic_shared = 0;
   bool cooperative = false;
@@ -35,8 +35,7 @@ struct CopyWork {
   std::uint64_t row_bytes = 0, rows = 1, planes = 1;
   std::uint64_t to_pitch = 0, from_pitch = 0, to_plane = 0, from_plane = 0;
   enum class Side : std::uint8_t { kHost, kDevice, kAny } to_side = Side::kAny, from_side = Side::kAny;
-  Context* to_context = nullptr;  ///< of a peer copy
-  Context* from_context = nullptr;
+  std::shared_ptr<Context> to_context, from_context;  ///< of a peer copy
   /// Bytes of pageable host memory, copied when the call was made: `from` is not read.
   std::shared_ptr<const std::vector<std::byte>> staged;
 };
