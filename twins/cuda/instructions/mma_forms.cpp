@@ -1,0 +1,209 @@
+// The grammar of mma.sync, as tables: shapes, types, versions.
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cuda/instructions/fragments.h"
+#include "cuda/instructions/mma.h"
+
+namespace cuda_twin::CUDA_TWIN_LEVEL {
+namespace {
+
+using ptx::Type;
+
+enum MmaFamily : unsigned { kF16, kBf16, kTf32, kF8, kI8, kI4, kB1, kF64 };
+
+template <class Elements>
+constexpr Multiplicand multiplicand(std::string_view name, MmaFamily family) {
+  return {name, family, Elements::kCount, unpack_rows<Elements>, unpack_columns<Elements>};
+}
+constexpr Multiplicand kMultiplicands[] = {
+    multiplicand<F16Elements>("f16", kF16),
+    multiplicand<Bf16Elements>("bf16", kBf16),
+    multiplicand<Tf32Elements>("tf32", kTf32),
+    multiplicand<E4m3Elements>("e4m3", kF8),
+    multiplicand<E5m2Elements>("e5m2", kF8),
+    multiplicand<IntegerElements<8, true>>("s8", kI8),
+    multiplicand<IntegerElements<8, false>>("u8", kI8),
+    multiplicand<IntegerElements<4, true>>("s4", kI4),
+    multiplicand<IntegerElements<4, false>>("u4", kI4),
+    {"b1", kB1, 32, nullptr, nullptr},
+    {"f64", kF64, 1, nullptr, nullptr},
+};
+
+struct MmaForm {
+  std::string_view shape;
+  MmaFamily family;
+  unsigned rows, k;
+  ptx::Version version;
+  int sm;
+};
+constexpr MmaForm kForms[] = {
+    {"m16n8k8", kF16, 16, 8, {6, 5}, 75},    {"m16n8k16", kF16, 16, 16, {7, 0}, 80},
+    {"m16n8k8", kBf16, 16, 8, {7, 0}, 80},   {"m16n8k16", kBf16, 16, 16, {7, 0}, 80},
+    {"m16n8k4", kTf32, 16, 4, {7, 0}, 80},   {"m16n8k8", kTf32, 16, 8, {7, 0}, 80},
+    {"m16n8k32", kF8, 16, 32, {8, 4}, 89},   {"m8n8k16", kI8, 8, 16, {6, 5}, 75},
+    {"m16n8k16", kI8, 16, 16, {7, 0}, 80},   {"m16n8k32", kI8, 16, 32, {7, 0}, 80},
+    {"m8n8k32", kI4, 8, 32, {6, 5}, 75},     {"m16n8k32", kI4, 16, 32, {7, 0}, 80},
+    {"m16n8k64", kI4, 16, 64, {7, 0}, 80},   {"m8n8k128", kB1, 8, 128, {7, 0}, 75},
+    {"m16n8k128", kB1, 16, 128, {7, 0}, 80}, {"m16n8k256", kB1, 16, 256, {7, 0}, 80},
+    {"m8n8k4", kF64, 8, 4, {7, 0}, 80},      {"m16n8k4", kF64, 16, 4, {7, 8}, 90},
+    {"m16n8k8", kF64, 16, 8, {7, 8}, 90},    {"m16n8k16", kF64, 16, 16, {7, 8}, 90},
+};
+
+const Multiplicand* multiplicand_named(std::string_view name) {
+  for (const Multiplicand& row : kMultiplicands) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+const MmaForm* form_of(std::string_view shape, unsigned family) {
+  for (const MmaForm& form : kForms) {
+    if (form.shape == shape && form.family == family) return &form;
+  }
+  return nullptr;
+}
+
+/// What D and C hold, by the multiplicands and their own type.
+struct MmaResult {
+  std::string_view type;
+  Accumulate accumulate;
+  Type register_type;
+  Handler run;
+};
+constexpr MmaResult kResultTypes[] = {
+    {"f32", Accumulate::kFloat, Type::kF32, mma_float},
+    {"f16", Accumulate::kHalf, Type::kB32, mma_float},
+    {"s32", Accumulate::kInteger, Type::kS32, mma_integer},
+    {"f64", Accumulate::kDouble, Type::kF64, mma_double},
+};
+bool result_fits(const MmaResult& result, unsigned family) {
+  switch (family) {
+    case kF16:
+      return result.type == "f32" || result.type == "f16";
+    case kF64:
+      return result.type == "f64";
+    case kI8:
+    case kI4:
+    case kB1:
+      return result.type == "s32";
+    default:
+      return result.type == "f32";
+  }
+}
+const MmaResult* result_of(std::string_view type, unsigned family) {
+  for (const MmaResult& result : kResultTypes) {
+    if (result.type == type && result_fits(result, family)) return &result;
+  }
+  return nullptr;
+}
+
+/// The next modifier, consumed.
+std::string_view take_any(Binder& binder) {
+  const std::string_view modifier = binder.next();
+  if (!modifier.empty()) (void)binder.take(modifier);
+  return modifier;
+}
+
+/// Everything after .mma, in the order of the text.
+struct MmaModifiers {
+  std::string_view shape, d, a, b, c;
+  bool saturate = false;
+  bool conjunction = false;
+};
+
+bool take_modifiers(Binder& binder, MmaModifiers* to) {
+  if (!binder.take("sync") || !binder.take("aligned")) {
+    return binder.fail("expected .sync.aligned");
+  }
+  to->shape = take_any(binder);
+  if (to->shape == "m8n8k4" && binder.instruction().modifiers.back() != "f64") {
+    return binder.fail("the twin has m8n8k4 for f64 only");
+  }
+  if (!binder.take("row") || !binder.take("col")) return binder.fail("expected .row.col");
+  to->saturate = binder.take("satfinite");
+  to->d = take_any(binder);
+  to->a = take_any(binder);
+  to->b = take_any(binder);
+  to->c = take_any(binder);
+  if (to->a == "b1") {
+    to->conjunction = binder.take("and");
+    if (!to->conjunction && !binder.take("xor")) return binder.fail("expected .xor or .and");
+    if (!binder.take("popc")) return binder.fail("expected .popc");
+  }
+  return true;
+}
+
+/// Registers of one fragment, in the order of the operand's items.
+bool append(Binder& binder, std::size_t index, std::size_t count, Type type, bool is_destination,
+            std::vector<Arg>* to) {
+  const auto items = binder.vector(index, count);
+  if (!items) return false;
+  for (const ptx::Operand& item : *items) {
+    to->push_back(is_destination ? binder.destination(item, type) : binder.source(item, type));
+  }
+  return !binder.failed();
+}
+
+bool emit_mma(Binder& binder, const MmaResult& result, const MmaPlan& filled, bool wide) {
+  const auto plan = std::make_shared<const MmaPlan>(filled);
+  const Type multiplicand = wide ? Type::kF64 : Type::kB32;
+  std::vector<Arg> args;
+  if (!binder.expect_operands(4, 4)) return false;
+  if (!append(binder, 0, plan->d_registers, result.register_type, true, &args) ||
+      !append(binder, 1, plan->a_registers, multiplicand, false, &args) ||
+      !append(binder, 2, plan->b_registers, multiplicand, false, &args) ||
+      !append(binder, 3, plan->d_registers, result.register_type, false, &args)) {
+    return false;
+  }
+  binder.own(plan);
+  Op& op = binder.emit(plan->a->family == kB1 ? mma_bits : result.run, OpKind::kTensor, {});
+  op.immediate = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(plan.get()));
+  op.extra = static_cast<std::uint32_t>(result.accumulate);
+  binder.more(op, args);
+  return binder.finish();
+}
+
+}  // namespace
+
+bool bind_mma(Binder& binder) {
+  MmaModifiers text;
+  if (!take_modifiers(binder, &text)) return false;
+  const Multiplicand* a = multiplicand_named(text.a);
+  const Multiplicand* b = multiplicand_named(text.b);
+  if (a == nullptr || b == nullptr || a->family != b->family) {
+    return binder.fail("no form has multiplicands ." + std::string(text.a) + " and ." +
+                       std::string(text.b));
+  }
+  const MmaForm* form = form_of(text.shape, a->family);
+  if (form == nullptr) {
+    return binder.fail("no form has shape ." + std::string(text.shape) + " for ." +
+                       std::string(text.a));
+  }
+  const MmaResult* result = result_of(text.d, a->family);
+  if (result == nullptr || text.c != text.d) {
+    return binder.fail("no form has results ." + std::string(text.d) + " and ." +
+                       std::string(text.c));
+  }
+  const bool is_integer = a->family == kI8 || a->family == kI4;
+  if (text.saturate && !is_integer) return binder.fail(".satfinite is for integers");
+  if (!binder.need(form->version, form->sm)) return false;
+  if (text.conjunction && !binder.need({7, 1}, 80)) return false;
+  const unsigned blocks = form->k / (4 * a->elements);
+  const unsigned halves = result->accumulate == Accumulate::kHalf ? 2 : 1;
+  const unsigned row_groups = form->rows / 8;
+  return emit_mma(binder, *result,
+                  {.a = a,
+                   .b = b,
+                   .rows = form->rows,
+                   .k = form->k,
+                   .d_registers = row_groups * 2 / halves,
+                   .a_registers = blocks * row_groups,
+                   .b_registers = blocks,
+                   .saturate = text.saturate,
+                   .conjunction = text.conjunction},
+                  a->family == kF64);
+}
+
+}  // namespace cuda_twin::CUDA_TWIN_LEVEL
