@@ -93,6 +93,19 @@ Next check_use(Warp& warp, LaneMask lanes, const Arrival& arrival) {
 
 }  // namespace
 
+namespace {
+
+/// `lanes` of the running group wait at a barrier.
+Group& wait_at(Warp& warp, LaneMask lanes, std::uint32_t number) {
+  hold(warp, lanes, Group::State::kBarrier);
+  Group& waiting =
+      warp.groups[0].lanes == lanes ? warp.groups[0] : warp.groups[warp.group_count - 1];
+  waiting.barrier = static_cast<std::uint8_t>(number);
+  return waiting;
+}
+
+}  // namespace
+
 Next arrive(Warp& warp, LaneMask lanes, const Arrival& arrival) {
   if (check_use(warp, lanes, arrival) != Next::kOn) return Next::kSwitch;
   Block& block = *warp.block;
@@ -113,18 +126,33 @@ Next arrive(Warp& warp, LaneMask lanes, const Arrival& arrival) {
     warp.groups[0].op = warp.op + 1;
     warp.reschedule = true;
   } else {
-    hold(warp, lanes, Group::State::kBarrier);
-    Group& waiting =
-        warp.groups[0].lanes == lanes ? warp.groups[0] : warp.groups[warp.group_count - 1];
-    waiting.barrier = static_cast<std::uint8_t>(arrival.barrier);
-    waiting.released = arrival.reduces;
+    wait_at(warp, lanes, arrival.barrier).released = arrival.reduces;
   }
   if (is_complete(block, barrier)) complete(block, arrival.barrier);
   return Next::kSwitch;
 }
 
+Next arrive_at_cluster(Warp& warp, LaneMask lanes) {
+  const Dim3& cluster = warp.block->launch->cluster;
+  if (std::uint64_t{cluster.x} * cluster.y * cluster.z > 1) {
+    return fault(warp, 719, static_cast<unsigned>(std::countr_zero(lanes)),
+                 "the twin has clusters of one block only");
+  }
+  Arrival arrival;
+  arrival.barrier = kClusterBarrier;
+  arrival.waits = false;
+  return arrive(warp, lanes, arrival);
+}
+
+Next wait_for_cluster(Warp& warp, LaneMask lanes) {
+  const LaneMask pending = warp.block->barriers[kClusterBarrier].lanes[warp.index] & lanes;
+  if (pending == 0) return Next::kOn;
+  wait_at(warp, pending, kClusterBarrier);
+  return Next::kSwitch;
+}
+
 void complete_barriers(Block& block) {
-  for (std::uint32_t i = 0; i < kBarriers; ++i) {
+  for (std::uint32_t i = 0; i <= kClusterBarrier; ++i) {
     if (is_complete(block, block.barriers[i])) complete(block, i);
   }
 }

@@ -18,6 +18,10 @@ struct Arrival {
 /// shall return. After bar.red its handler runs again with Group::released set.
 Next arrive(Warp& warp, LaneMask lanes, const Arrival& arrival);
 
+/// barrier.cluster, of a cluster of one block.
+Next arrive_at_cluster(Warp& warp, LaneMask lanes);
+Next wait_for_cluster(Warp& warp, LaneMask lanes);
+
 /// Releases the barriers that are complete because threads ended.
 void complete_barriers(Block& block);
 

@@ -93,6 +93,7 @@ struct Barrier {
   LaneMask lanes[32] = {};    ///< that arrived, by warp
 };
 inline constexpr unsigned kBarriers = 16;
+inline constexpr unsigned kClusterBarrier = kBarriers;
 
 struct Block {
   const Launch* launch = nullptr;
@@ -108,13 +109,13 @@ struct Block {
   LaunchCounts counts;
   std::vector<std::unique_ptr<Warp>> warps;
 
-  std::uint64_t local_stride = 0;  ///< of a lane in `local`: KernelInfo::local_bytes, or more for
-                                   ///< the frames of recursive calls
-  Grid* grid = nullptr;            ///< errors and findings of the launch
-  std::uint64_t order = 0;         ///< position in the order of blocks
-  std::uint32_t alive = 0;         ///< threads that have not ended
-  bool failed = false;             ///< a fault: no instruction runs any more
-  Barrier barriers[kBarriers];
+  std::uint64_t local_stride = 0;   ///< of a lane in `local`: KernelInfo::local_bytes, or more for
+                                    ///< the frames of recursive calls
+  Grid* grid = nullptr;             ///< errors and findings of the launch
+  std::uint64_t order = 0;          ///< position in the order of blocks
+  std::uint32_t alive = 0;          ///< threads that have not ended
+  bool failed = false;              ///< a fault: no instruction runs any more
+  Barrier barriers[kBarriers + 1];  ///< and that of a cluster of one block
 };
 
 /// Windows of the generic address space. No device address is at or above kSharedWindow.
