@@ -16,6 +16,8 @@ using AccessFlags = std::uint32_t;
 inline constexpr AccessFlags kRead = 1;
 inline constexpr AccessFlags kWrite = 2;
 inline constexpr AccessFlags kStrong = 4;  ///< atom, red, volatile, relaxed, acquire, release
+inline constexpr AccessFlags kAcquire = 8;
+inline constexpr AccessFlags kRelease = 16;
 
 /// Where a lane's access goes.
 struct Spot {

@@ -1,0 +1,189 @@
+// ld, ldu and st, and the table of the family.
+#include <vector>
+
+#include "cuda/instructions/memory_forms.h"
+
+namespace cuda_twin::CUDA_TWIN_LEVEL {
+
+namespace {
+
+using PtxSpace = ptx::Space;
+using ptx::Type;
+
+/// .weak, .volatile, .relaxed.SCOPE, .acquire.SCOPE (loads), .release.SCOPE (stores),
+/// .mmio.relaxed.sys.
+bool take_semantics(Binder& binder, bool store, MemoryExtra& extra) {
+  if (binder.take("weak")) return binder.need({6, 0});
+  if (binder.take("volatile")) {
+    extra.strong = true;
+    return true;
+  }
+  const bool mmio = binder.take("mmio");
+  if (mmio && !binder.need({8, 2}, 70)) return false;
+  const std::string_view ordered = store ? "release" : "acquire";
+  const bool relaxed = binder.take("relaxed");
+  if (!relaxed && (mmio || !binder.take(ordered))) {
+    return !mmio || binder.fail(".mmio needs .relaxed.sys");
+  }
+  extra.strong = true;
+  extra.acquire = !relaxed && !store;
+  extra.release = !relaxed && store;
+  if (mmio) return binder.take("sys") || binder.fail(".mmio needs .relaxed.sys");
+  return binder.need({6, 0}, 70) && take_scope(binder, true);
+}
+
+bool take_load_cache(Binder& binder, MemoryExtra& extra) {
+  const auto cache = binder.take_one_of({"ca", "cg", "cs", "lu", "cv"});
+  const bool constant = binder.take("nc");
+  if (!constant) return true;
+  if (extra.space != PtxSpace::kGlobal) return binder.fail(".nc is for .global");
+  if (extra.strong) return binder.fail(".nc is for weak loads");
+  if (cache && *cache > 2) return binder.fail(".nc has .ca, .cg and .cs");
+  return binder.need({3, 1}, 32);
+}
+
+bool take_vector(Binder& binder, MemoryExtra& extra) {
+  const auto vector = binder.take_one_of({"v2", "v4"});
+  extra.vector = !vector ? 1 : *vector == 0 ? 2 : 4;
+  return true;
+}
+
+Type take_memory_type(Binder& binder, MemoryExtra& extra) {
+  const Type type = binder.take_type({Type::kB8, Type::kB16, Type::kB32, Type::kB64, Type::kB128,
+                                      Type::kU8, Type::kU16, Type::kU32, Type::kU64, Type::kS8,
+                                      Type::kS16, Type::kS32, Type::kS64, Type::kF32, Type::kF64});
+  if (type == Type::kNone) return type;
+  extra.bytes = ptx::bits_of(type) / 8;
+  if (type == Type::kB128 && !binder.need({8, 3}, 70)) return Type::kNone;
+  if (extra.bytes * extra.vector > 16) {
+    binder.fail("a vector has at most 128 bits");
+    return Type::kNone;
+  }
+  return type;
+}
+
+/// A register may be wider than an integer or untyped value in memory, not than a float.
+bool may_be_wider(Type type) {
+  return ptx::kind_of(type) != ptx::Kind::kFloat;
+}
+
+bool take_policy(Binder& binder, std::size_t index, bool policy) {
+  if (!binder.expect_operands(index, index + (policy ? 1 : 0))) return false;
+  if (!policy) return true;
+  if (binder.operands() != index + 1) return binder.fail(".L2::cache_hint needs a cache policy");
+  binder.source(index, Type::kB64);
+  return !binder.failed();
+}
+
+bool is_sink(const ptx::Operand& operand) {
+  return operand.kind == ptx::Operand::Kind::kSink;
+}
+
+/// Registers of a vector have one width.
+bool same_width(Binder& binder, std::span<const ptx::Operand> items, unsigned& bits) {
+  bits = 0;
+  for (const ptx::Operand& item : items) {
+    if (is_sink(item)) continue;
+    const unsigned own = binder.register_bits(item);
+    if (bits != 0 && own != bits) return binder.fail("the registers of a vector differ in width");
+    bits = own;
+  }
+  return true;
+}
+
+bool emit_load(Binder& binder, Type type, MemoryExtra extra, bool policy) {
+  const auto items = binder.vector(0, extra.vector);
+  unsigned bits = 0;
+  if (!items || !same_width(binder, *items, bits)) return false;
+  // The address first: a destination may be its base.
+  const auto address = take_address(binder, 1, extra);
+  if (!address || !take_policy(binder, 2, policy)) return false;
+  std::vector<Arg> to;
+  for (const ptx::Operand& item : *items) {
+    to.push_back(binder.destination(item, type, may_be_wider(type), extra.vector > 1));
+  }
+  if (binder.failed()) return false;
+  const Handler handler =
+      load_handler(type, bits == 0 ? ptx::bits_of(type) : bits, extra.vector, extra.strong);
+  Op& op = binder.emit(handler, OpKind::kMemory, {to[0], address->base});
+  if (extra.vector > 1) binder.more(op, to);
+  op.immediate = address->offset;
+  op.extra = extra.packed();
+  return binder.finish();
+}
+
+bool bind_load(Binder& binder) {
+  MemoryExtra extra;
+  bool policy = false;
+  if (!take_semantics(binder, false, extra)) return false;
+  const auto space = take_space(binder);
+  if (!space) return false;
+  extra.space = *space;
+  if (!take_load_cache(binder, extra) || !take_cache_hints(binder, policy)) return false;
+  if (!take_vector(binder, extra)) return false;
+  const Type type = take_memory_type(binder, extra);
+  if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
+  return emit_load(binder, type, extra, policy);
+}
+
+bool bind_uniform_load(Binder& binder) {
+  MemoryExtra extra;
+  if (binder.take("global")) extra.space = PtxSpace::kGlobal;
+  if (!take_vector(binder, extra)) return false;
+  const Type type = take_memory_type(binder, extra);
+  if (type == Type::kNone || !binder.expect_operands(2, 2)) return false;
+  return emit_load(binder, type, extra, false);
+}
+
+bool emit_store(Binder& binder, Type type, MemoryExtra extra, bool policy) {
+  const auto items = binder.vector(1, extra.vector);
+  const auto address = take_address(binder, 0, extra);
+  if (!items || !address || !take_policy(binder, 2, policy)) return false;
+  if (extra.space == PtxSpace::kParam) return binder.fail("a kernel's parameters are read-only");
+  if (extra.space == PtxSpace::kConst) return binder.fail("constants are read-only");
+  std::vector<Arg> from;
+  unsigned bytes = 0;
+  for (const ptx::Operand& item : *items) {
+    from.push_back(binder.source(item, type, may_be_wider(type)));
+    if (binder.failed()) return false;
+    if (bytes != 0 && from.back().bytes != bytes) {
+      return binder.fail("the registers of a vector differ in width");
+    }
+    bytes = from.back().bytes;
+  }
+  Op& op = binder.emit(store_handler(type, bytes, extra.vector, extra.strong), OpKind::kMemory,
+                       {from[0], address->base});
+  if (extra.vector > 1) binder.more(op, from);
+  op.immediate = address->offset;
+  op.extra = extra.packed();
+  return binder.finish();
+}
+
+bool bind_store(Binder& binder) {
+  MemoryExtra extra;
+  bool policy = false;
+  if (!take_semantics(binder, true, extra)) return false;
+  const auto space = take_space(binder);
+  if (!space) return false;
+  extra.space = *space;
+  if (extra.space == PtxSpace::kConst) return binder.fail("constants are read-only");
+  binder.take_one_of({"wb", "cg", "cs", "wt"});
+  if (!take_cache_hints(binder, policy) || !take_vector(binder, extra)) return false;
+  const Type type = take_memory_type(binder, extra);
+  if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
+  return emit_store(binder, type, extra, policy);
+}
+
+constexpr Opcode kOpcodes[] = {
+    {"ld", {1, 0}, 0, bind_load},
+    {"ldu", {2, 0}, 0, bind_uniform_load},
+    {"st", {1, 0}, 0, bind_store},
+};
+
+}  // namespace
+
+std::span<const Opcode> memory_opcodes() {
+  return kOpcodes;
+}
+
+}  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -1,0 +1,265 @@
+#include "cuda/instructions/spots.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "cuda/races/check.h"
+
+namespace cuda_twin::CUDA_TWIN_LEVEL {
+
+namespace {
+
+using PtxSpace = ptx::Space;
+
+struct Addresses {
+  std::uint64_t at[kLanes];
+  std::uint64_t low = 0, high = 0;  ///< of the lanes: bytes [low, high)
+  std::uint64_t bits = 0;           ///< or of all
+  unsigned count = 0;               ///< as Spots::count
+};
+
+/// Lanes 0 to n - 1 for some n, each `step` bytes after the one before.
+unsigned run_length(const std::uint64_t (&at)[kLanes], LaneMask active, unsigned step) {
+  if ((active & (active + 1)) != 0) return 0;
+  const auto count = static_cast<unsigned>(std::popcount(active));
+  std::uint64_t wrong = 0;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    wrong |= i < count ? at[i] ^ (at[0] + std::uint64_t{i} * step) : 0;
+  }
+  return wrong == 0 ? count : 0;
+}
+
+void measure(Addresses& addresses, LaneMask active, unsigned bytes) {
+  addresses.count = run_length(addresses.at, active, bytes);
+  if (addresses.count != 0) {
+    addresses.low = addresses.at[0];
+    addresses.high = addresses.at[0] + std::uint64_t{addresses.count} * bytes;
+    addresses.bits = addresses.at[0];
+    return;
+  }
+  std::uint64_t low = addresses.at[0], high = addresses.at[0], bits = 0;
+  for (const std::uint64_t at : addresses.at) {
+    low = std::min(low, at);
+    high = std::max(high, at);
+    bits |= at;
+  }
+  addresses.low = low;
+  addresses.high = high + bytes;
+  addresses.bits = bits;
+}
+
+/// Memory that may hold all lanes' accesses.
+struct Area {
+  std::byte* data = nullptr;  ///< of `begin`
+  std::uint64_t begin = 0, end = 0;
+  std::uint64_t* written = nullptr;
+  const Extent* extent = nullptr;
+};
+
+Area area_of(Warp& warp, PtxSpace space, std::uint64_t low) {
+  Block& block = *warp.block;
+  if (space == PtxSpace::kShared) {
+    return {block.shared.data(), 0, block.shared.size(),
+            block.shared_written.empty() ? nullptr : block.shared_written.data(), nullptr};
+  }
+  const Extent* const extent = extent_of(warp, low, 1);
+  if (extent == nullptr) return {};
+  return {extent->data, extent->begin, extent->end(), extent->written, extent};
+}
+
+/// Different 32-byte pieces of memory that the lanes touch.
+unsigned sectors_of(const Addresses& addresses, unsigned bytes) {
+  if (addresses.count != 0) {
+    return static_cast<unsigned>((addresses.high - 1) / 32 - addresses.low / 32 + 1);
+  }
+  std::uint64_t sorted[kLanes];
+  std::copy(std::begin(addresses.at), std::end(addresses.at), sorted);
+  if (!std::is_sorted(std::begin(sorted), std::end(sorted))) {
+    std::sort(std::begin(sorted), std::end(sorted));
+  }
+  unsigned count = 0;
+  std::uint64_t seen = 0;  // sectors below this are counted
+  for (const std::uint64_t at : sorted) {
+    const std::uint64_t first = std::max(at / 32, seen);
+    const std::uint64_t end = (at + bytes - 1) / 32 + 1;
+    if (end > first) count += static_cast<unsigned>(end - first);
+    seen = std::max(seen, end);
+  }
+  return count;
+}
+
+/// Passes beyond the first that 32 banks of 4 bytes need, for the first word of each lane.
+unsigned conflicts_of(const Addresses& addresses) {
+  if (addresses.count != 0 || addresses.high - addresses.low <= 128) return 0;
+  std::uint64_t words[kLanes][kLanes];
+  unsigned used[kLanes] = {};
+  unsigned passes = 1;
+  for (const std::uint64_t at : addresses.at) {
+    const std::uint64_t word = at / 4;
+    const auto bank = static_cast<unsigned>(word % kLanes);
+    const auto end = words[bank] + used[bank];
+    if (std::find(words[bank], end, word) != end) continue;
+    words[bank][used[bank]++] = word;
+    passes = std::max(passes, used[bank]);
+  }
+  return passes - 1;
+}
+
+void count(Warp& warp, PtxSpace space, const Addresses& addresses, LaneMask active, unsigned bytes,
+           AccessFlags access) {
+  LaunchCounts& counts = warp.block->counts;
+  if (space == PtxSpace::kShared) {
+    counts.bank_conflicts += conflicts_of(addresses);
+    return;
+  }
+  const std::uint64_t all = std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(active));
+  if ((access & kRead) != 0) counts.global_bytes_read += all;
+  if ((access & kWrite) != 0) counts.global_bytes_written += all;
+  counts.global_sectors += sectors_of(addresses, bytes);
+}
+
+/// Each lane by itself: local memory, parameters, mixed spaces, everything that is wrong.
+bool resolve_each(Warp& warp, PtxSpace space, const Addresses& addresses, unsigned bytes,
+                  AccessFlags access, LaneMask active, Spots& spots) {
+  spots.count = 0;
+  std::byte* some = nullptr;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    spots.at[lane] = nullptr;
+    if ((active >> lane & 1) == 0) continue;
+    Spot spot;
+    if (!locate_and_check(warp, lane, space, addresses.at[lane], bytes, access, spot)) return false;
+    spots.at[lane] = some = spot.data;
+  }
+  for (std::byte*& at : spots.at) at = at == nullptr ? some : at;
+  return true;
+}
+
+bool all_lanes_written(const Area& area, const Addresses& addresses, LaneMask active,
+                       unsigned bytes) {
+  if (area.written == nullptr) return true;
+  if (addresses.count != 0) {
+    return all_written(area.written, addresses.low - area.begin, addresses.high - addresses.low);
+  }
+  bool all = true;
+  for (LaneMask left = active; left != 0; left &= left - 1) {
+    const std::uint64_t bit = addresses.at[std::countr_zero(left)] - area.begin;
+    // At most 16 bytes, aligned: they stand in one word.
+    const std::uint64_t mask = ((std::uint64_t{1} << bytes) - 1) << bit % 64;
+    const std::uint64_t word =
+        std::atomic_ref(area.written[bit / 64]).load(std::memory_order_relaxed);
+    all = all && (word & mask) == mask;
+  }
+  return all;
+}
+
+void set_lanes_written(const Area& area, const Addresses& addresses, LaneMask active,
+                       unsigned bytes) {
+  if (area.written == nullptr) return;
+  if (addresses.count != 0) {
+    return set_written(area.written, addresses.low - area.begin, addresses.high - addresses.low);
+  }
+  for (LaneMask left = active; left != 0; left &= left - 1) {
+    set_written(area.written, addresses.at[std::countr_zero(left)] - area.begin, bytes);
+  }
+}
+
+bool races_checked(const Warp& warp, PtxSpace space) {
+  return space == PtxSpace::kShared ? warp.block->shared_races != nullptr
+                                    : warp.block->launch->global_races != nullptr;
+}
+
+bool check_races(Warp& warp, PtxSpace space, const Area& area, const Addresses& addresses,
+                 unsigned bytes, AccessFlags access, LaneMask active) {
+  if (!races_checked(warp, space)) return true;
+  for (LaneMask left = active; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    Spot spot;
+    spot.space = space;
+    spot.address = addresses.at[lane];
+    spot.extent = area.extent;
+    spot.first_bit = spot.address - area.begin;
+    spot.data = area.data + spot.first_bit;
+    spot.written = area.written;
+    if (!races::check(warp, lane, spot, bytes, access)) return false;
+  }
+  return true;
+}
+
+/// The space of generic addresses if all lanes agree; they become addresses within it.
+PtxSpace common_space(Addresses& addresses) {
+  std::uint64_t high = 0;
+  for (const std::uint64_t at : addresses.at) high |= at;
+  if (high < kSharedWindow) return PtxSpace::kGlobal;
+  const std::uint64_t window = addresses.at[0] & ~(kWindowBytes - 1);
+  for (const std::uint64_t at : addresses.at) {
+    if ((at & ~(kWindowBytes - 1)) != window) return PtxSpace::kGeneric;
+  }
+  std::uint64_t first = addresses.at[0];
+  const PtxSpace space = space_of_generic(first);
+  const std::uint64_t base = addresses.at[0] - first;
+  for (std::uint64_t& at : addresses.at) at -= base;
+  return space;
+}
+
+bool is_fast(PtxSpace space) {
+  return space == PtxSpace::kGlobal || space == PtxSpace::kShared;
+}
+
+}  // namespace
+
+void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra& extra,
+                  LaneMask active, std::uint64_t (&to)[kLanes]) {
+  auto add = static_cast<std::uint64_t>(offset);
+  if (base.bank == Bank::kNone) {
+    if (extra.space == PtxSpace::kLocal && extra.named) add += warp.local_base;
+    std::fill(std::begin(to), std::end(to), add);
+    return;
+  }
+  if (base.bytes == 4) {
+    const auto* const from = lanes_of<std::uint32_t>(warp, base);
+    const auto narrow = static_cast<std::uint32_t>(add);
+    for (unsigned i = 0; i < kLanes; ++i) to[i] = from[i] + narrow;
+  } else {
+    const auto* const from = lanes_of<std::uint64_t>(warp, base);
+    for (unsigned i = 0; i < kLanes; ++i) to[i] = from[i] + add;
+  }
+  if (active == kAllLanes) return;
+  const std::uint64_t first = to[std::countr_zero(active)];
+  for (unsigned i = 0; i < kLanes; ++i) to[i] = (active >> i & 1) != 0 ? to[i] : first;
+}
+
+bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra& extra,
+             AccessFlags access, LaneMask active, Spots& spots) {
+  const unsigned bytes = extra.bytes * extra.vector;
+  Addresses addresses;
+  addresses_of(warp, base, offset, extra, active, addresses.at);
+  PtxSpace space = extra.space == PtxSpace::kConst ? PtxSpace::kGlobal : extra.space;
+  if (space == PtxSpace::kGeneric) space = common_space(addresses);
+  if (!is_fast(space)) {
+    return resolve_each(warp, space, addresses, bytes, access, active, spots);
+  }
+  measure(addresses, active, bytes);
+  const Area area = area_of(warp, space, addresses.low);
+  const bool inside = area.data != nullptr && addresses.low >= area.begin &&
+                      addresses.high > addresses.low && addresses.high <= area.end &&
+                      (addresses.bits & (bytes - 1)) == 0 &&
+                      !((access & kWrite) != 0 && area.extent != nullptr && area.extent->read_only);
+  count(warp, space, addresses, active, bytes, access);
+  if (!inside) return resolve_each(warp, space, addresses, bytes, access, active, spots);
+  if ((access & kRead) != 0 && warp.block->launch->checks.initialised &&
+      !all_lanes_written(area, addresses, active, bytes)) {
+    return resolve_each(warp, space, addresses, bytes, access, active, spots);
+  }
+  if (!check_races(warp, space, area, addresses, bytes, access, active)) return false;
+  if ((access & kWrite) != 0) set_lanes_written(area, addresses, active, bytes);
+  spots.count = addresses.count;
+  spots.first = area.data + (addresses.low - area.begin);
+  if (addresses.count == 0) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      spots.at[i] = area.data + (addresses.at[i] - area.begin);
+    }
+  }
+  return true;
+}
+
+}  // namespace cuda_twin::CUDA_TWIN_LEVEL
