@@ -91,6 +91,8 @@ struct Stream : std::enable_shared_from_this<Stream> {
   std::uint64_t completed = 0;
   bool closing = false;  ///< no more work comes: the thread ends when the queue is empty
   bool started = false;  ///< it has a thread
+  bool dropping = false; ///< what is queued is not executed: the context ends
+  std::uint64_t last_number = 0;  ///< of its last piece of work, for races
 
   std::shared_ptr<Capture> capture;  ///< null: not capturing. Guarded by Driver::graphs_mutex
 };
@@ -132,25 +134,35 @@ struct Function {
   std::atomic<int> carveout{-1};
 };
 
+/// Memory of a device that is counted: by its address.
+struct Allocation {
+  std::uint64_t bytes = 0;    ///< as asked for
+  std::uint64_t charged = 0;  ///< of the device's memory
+  MemoryKind kind = MemoryKind::kDevice;
+  Device* device = nullptr;
+  std::uint64_t context = 0;  ///< id of the owner; 0: a pool's
+};
+
 /// Pinned and registered host memory, by its first byte.
 struct HostRange {
   std::uint64_t bytes = 0;
   unsigned flags = 0;
   bool registered = false;  ///< by cuMemHostRegister
-  std::weak_ptr<Context> context;
+  std::uint64_t context = 0;  ///< id
 };
 
 /// Everything the library knows. There is one; it is never destroyed, as calls come while a process
 /// exits.
 struct Driver {
-  std::mutex mutex;  ///< guards initialisation and `hosts`
+  std::mutex mutex;         ///< guards initialisation
+  std::mutex memory_mutex;  ///< guards `allocations` and `hosts`
   std::atomic<bool> initialised{false};
   std::atomic<bool> lost{false};
   std::vector<std::unique_ptr<Device>> devices;
   std::shared_ptr<Space> space;
+  std::map<std::uint64_t, Allocation> allocations;
   std::map<std::uint64_t, HostRange> hosts;
-  std::atomic<std::uint64_t> next_id{1};    ///< of contexts and streams
-  std::atomic<std::uint64_t> next_work{1};  ///< number of a piece of work in reports of races
+  std::atomic<std::uint64_t> next_id{1};  ///< of contexts and streams
 
   Handles<Context> contexts{1};
   Handles<Stream> streams{2};
@@ -196,8 +208,10 @@ CUresult synchronize(Stream& stream);
 CUresult synchronize(Context& context);
 
 /// Memory of a device: counted against its size, and against the fault CUDA_TWIN_FAIL_ALLOCATION.
-/// CUDA_ERROR_OUT_OF_MEMORY if it is full. driver/allocations.cpp
-CUresult allocate(Device& device, std::uint64_t bytes, MemoryKind kind, ExtentPtr& extent);
+/// CUDA_ERROR_OUT_OF_MEMORY if it is full. A context's memory is freed with it; a null owner is a
+/// pool. driver/allocations.cpp
+CUresult allocate(Device& device, const Context* owner, std::uint64_t bytes, MemoryKind kind,
+                  ExtentPtr& extent);
 /// 1 if no allocation of that kind begins there.
 CUresult release(std::uint64_t address, MemoryKind kind);
 /// Only the accounting, for memory without an address.

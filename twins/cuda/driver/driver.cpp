@@ -1,0 +1,142 @@
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "cuda/call.h"
+#include "cuda/driver/lifetime.h"
+#include "cuda/driver/thread.h"
+#include "cuda/settings.h"
+
+namespace cuda_twin {
+namespace {
+
+// A child of fork() has none of the threads that execute work.
+std::atomic<bool> forked{false};
+
+void note_fork() {
+  forked = true;
+}
+
+/// Settings come from the environment when the library is loaded.
+struct Start {
+  Start() {
+    settings().read_environment();
+    pthread_atfork(nullptr, nullptr, note_fork);
+  }
+};
+const Start start;
+
+void make_devices(Driver& state) {
+  const auto profile = static_cast<std::size_t>(setting(Setting::kProfile));
+  const std::int64_t count = std::clamp<std::int64_t>(setting(Setting::kDevices), 0, 8);
+  const std::int64_t memory = setting(Setting::kMemory);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    auto device = std::make_unique<Device>();
+    device->ordinal = ordinal;
+    device->profile = &kProfileTable[std::min(profile, kProfiles - 1)];
+    device->memory_bytes =
+        memory > 0 ? static_cast<std::uint64_t>(memory) : device->profile->memory_bytes;
+    state.devices.push_back(std::move(device));
+  }
+}
+
+CUresult initialise() {
+  Driver& state = driver();
+  const std::lock_guard lock(state.mutex);
+  if (state.initialised) return CUDA_SUCCESS;
+  if (setting(Setting::kDevices) == 0) {
+    return refuse(CUDA_ERROR_NO_DEVICE, "CUDA_TWIN_DEVICES is 0");
+  }
+  state.space = std::make_shared<Space>();
+  make_devices(state);
+  state.initialised = true;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Driver& driver() {
+  static Driver& only = *new Driver;
+  return only;
+}
+
+CUresult admit(std::size_t function) {
+  count_call(function);
+  Driver& state = driver();
+  if (forked) {
+    return refuse(CUDA_ERROR_NOT_INITIALIZED, "this process is a child of fork(): it cannot use the"
+                                              " driver of its parent");
+  }
+  if (!state.initialised) return refuse(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
+  if (in_host_function()) {
+    return refuse(CUDA_ERROR_NOT_PERMITTED, "a host function may not call the driver");
+  }
+  if (setting(Setting::kMissing) == static_cast<std::int64_t>(function) + 1) {
+    return refuse(CUDA_ERROR_NOT_FOUND, "the function is missing: CUDA_TWIN_MISSING");
+  }
+  if (fault_is_due(Setting::kFailLost)) state.lost = true;
+  if (state.lost) return refuse(CUDA_ERROR_DEVICE_UNAVAILABLE, "the device is lost");
+  return CUDA_SUCCESS;
+}
+
+void reset_driver() {
+  Driver& state = driver();
+  for (const auto& context : state.contexts.all()) end_context(*context);
+  drop_all_handles();
+  const std::lock_guard lock(state.mutex);
+  state.devices.clear();
+  state.space.reset();
+  state.lost = false;
+  state.initialised = false;
+}
+
+}  // namespace cuda_twin
+
+using namespace cuda_twin;
+
+extern "C" {
+
+CUresult cuInit(unsigned int flags) {
+  return query(__func__, [&]() -> CUresult {
+    if (forked) return refuse(CUDA_ERROR_NOT_INITIALIZED, "this process is a child of fork()");
+    if (flags != 0) return refuse(CUDA_ERROR_INVALID_VALUE, "flags must be 0");
+    return initialise();
+  });
+}
+
+CUresult cuDriverGetVersion(int* version) {
+  return query(__func__, [&]() -> CUresult {
+    if (version == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "version is null");
+    *version = static_cast<int>(setting(Setting::kDriver));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags,
+                          CUdriverProcAddressQueryResult* status) {
+  return query(__func__, [&]() -> CUresult {
+    constexpr cuuint64_t kFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+    if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (symbol == nullptr || function == nullptr) {
+      return refuse(CUDA_ERROR_INVALID_VALUE, "symbol or function is null");
+    }
+    *function = nullptr;
+    if ((flags & ~kFlags) != 0) {
+      return refuse(CUDA_ERROR_INVALID_VALUE, "the twin has no forms for a default stream of the"
+                                              " thread: pass CU_STREAM_PER_THREAD");
+    }
+    const int version = std::min(cudaVersion, static_cast<int>(setting(Setting::kDriver)));
+    bool known = false;
+    const ExportedFunction* const found = function_named(symbol, version, known);
+    if (found == nullptr) {
+      if (status != nullptr && known) *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+      return refuse(CUDA_ERROR_NOT_FOUND, std::string(symbol) +
+                                              (known ? " is newer than the version" : " is unknown"));
+    }
+    *function = found->address;
+    if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,70 @@
+#include "cuda/driver/functions.h"
+
+#include <cstring>
+#include <iterator>
+#include <unordered_map>
+
+#include "common/counters.h"
+#include "cuda/call.h"
+#include "cuda/settings.h"
+
+// The form before 12.8, whose name is a macro for the newer one.
+#undef cuEventElapsedTime
+extern "C" CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
+
+namespace cuda_twin {
+namespace {
+
+#define X(name, symbol, first) {#name, #symbol, first, reinterpret_cast<void*>(&(symbol))},
+const ExportedFunction kFunctions[] = {
+// NOLINTNEXTLINE(bugprone-suspicious-include): a list
+#include "cuda/driver/functions.inc"
+};
+#undef X
+
+constinit twin::Counters<256> calls;
+static_assert(std::size(kFunctions) < 256);
+
+const ExportedFunction* newest(const char* name, int version) {
+  const ExportedFunction* best = nullptr;
+  for (const ExportedFunction& row : kFunctions) {
+    if (std::strcmp(row.name, name) != 0 || row.first_driver > version) continue;
+    if (best == nullptr || row.first_driver > best->first_driver) best = &row;
+  }
+  return best;
+}
+
+bool is_missing(const ExportedFunction& row) {
+  return setting(Setting::kMissing) == (&row - kFunctions) + 1;
+}
+
+}  // namespace
+
+std::size_t function_index(const char* symbol) {
+  for (std::size_t index = 0; index < std::size(kFunctions); ++index) {
+    if (std::strcmp(kFunctions[index].symbol, symbol) == 0) return index;
+  }
+  return kNoFunction;
+}
+
+void count_call(std::size_t function) {
+  calls.add(function);
+}
+
+std::uint64_t calls_of(const char* symbol) {
+  return symbol == nullptr ? 0 : calls.value(function_index(symbol));
+}
+
+void reset_call_counts() {
+  calls.reset();
+}
+
+const ExportedFunction* function_named(const char* name, int version, bool& known) {
+  known = newest(name, 1 << 30) != nullptr;
+  const ExportedFunction* const found = newest(name, version);
+  if (found == nullptr || !is_missing(*found)) return found;
+  known = false;
+  return nullptr;
+}
+
+}  // namespace cuda_twin

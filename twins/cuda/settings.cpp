@@ -1,0 +1,52 @@
+#include "cuda/settings.h"
+
+namespace cuda_twin {
+namespace {
+
+constexpr std::int64_t kH200 = 5;
+
+// In the order of enum Setting.
+constexpr twin::SettingRow kTable[] = {
+    {"CUDA_TWIN_PROFILE",
+     kH200,
+     {{{"p40", 0},
+       {"t4", 1},
+       {"a100", 2},
+       {"rtx4090", 3},
+       {"orin", 4},
+       {"h200", kH200},
+       {"b200", 6}}}},
+    {"CUDA_TWIN_DEVICES", 1},
+    {"CUDA_TWIN_PEERS", 1, {{{"off", 0}, {"on", 1}}}},
+    {"CUDA_TWIN_MEMORY", 0},
+    {"CUDA_TWIN_DRIVER", 13000},
+    {"CUDA_TWIN_ORDER", 0},
+    {"CUDA_TWIN_THREADS", 0},
+    {"CUDA_TWIN_CHECK_INITIALISED", 1, {{{"off", 0}, {"on", 1}}}},
+    {"CUDA_TWIN_CHECK_RACES", 1, {{{"off", 0}, {"on", 1}}}},
+    {"CUDA_TWIN_CHECK_WARP", 1, {{{"off", 0}, {"on", 1}}}},
+    {"CUDA_TWIN_FINDINGS", 0, {{{"stop", 0}, {"record", 1}}}},
+    {"CUDA_TWIN_MMA_SUM", 0, {{{"single", 0}, {"double", 1}, {"truncated", 2}}}},
+    {"CUDA_TWIN_APPROXIMATE", 0, {{{"documented", 0}, {"worst", 1}}}},
+    {"CUDA_TWIN_INSTRUCTIONS", 0},
+    {.name = "CUDA_TWIN_FAIL_ALLOCATION", .at_first = 0, .is_fault = true},
+    {.name = "CUDA_TWIN_FAIL_PINNED", .at_first = 0, .is_fault = true},
+    {.name = "CUDA_TWIN_FAIL_MODULE", .at_first = 0, .is_fault = true},
+    {.name = "CUDA_TWIN_FAIL_LAUNCH", .at_first = 0, .is_fault = true},
+    {.name = "CUDA_TWIN_FAIL_COPY", .at_first = 0, .is_fault = true},
+    {.name = "CUDA_TWIN_FAIL_INSTANTIATE", .at_first = 0, .is_fault = true},
+    {.name = "CUDA_TWIN_FAIL_LATE", .at_first = 0, .is_fault = true},
+    {"CUDA_TWIN_LATE_CODE", 719},
+    {.name = "CUDA_TWIN_FAIL_LOST", .at_first = 0, .is_fault = true},
+    {"CUDA_TWIN_MISSING", 0},
+};
+
+constinit twin::Settings all("CUDA", kTable);
+
+}  // namespace
+
+twin::Settings& settings() {
+  return all;
+}
+
+}  // namespace cuda_twin
