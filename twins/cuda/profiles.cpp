@@ -195,7 +195,8 @@ struct Computed {
   int (*value)(const Profile& profile);
 };
 constexpr Computed kComputed[] = {
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, [](const Profile& p) { return p.shared_block; }},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+     [](const Profile& p) { return p.shared_block; }},
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
      [](const Profile& p) { return p.shared_optin; }},
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,

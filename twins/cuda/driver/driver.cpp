@@ -64,8 +64,9 @@ CUresult admit(std::size_t function) {
   count_call(function);
   Driver& state = driver();
   if (forked) {
-    return refuse(CUDA_ERROR_NOT_INITIALIZED, "this process is a child of fork(): it cannot use the"
-                                              " driver of its parent");
+    return refuse(CUDA_ERROR_NOT_INITIALIZED,
+                  "this process is a child of fork(): it cannot use the"
+                  " driver of its parent");
   }
   if (!state.initialised) return refuse(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
   if (in_host_function()) {
@@ -122,16 +123,17 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, 
     }
     *function = nullptr;
     if ((flags & ~kFlags) != 0) {
-      return refuse(CUDA_ERROR_INVALID_VALUE, "the twin has no forms for a default stream of the"
-                                              " thread: pass CU_STREAM_PER_THREAD");
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    "the twin has no forms for a default stream of the"
+                    " thread: pass CU_STREAM_PER_THREAD");
     }
     const int version = std::min(cudaVersion, static_cast<int>(setting(Setting::kDriver)));
     bool known = false;
     const ExportedFunction* const found = function_named(symbol, version, known);
     if (found == nullptr) {
       if (status != nullptr && known) *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-      return refuse(CUDA_ERROR_NOT_FOUND, std::string(symbol) +
-                                              (known ? " is newer than the version" : " is unknown"));
+      return refuse(CUDA_ERROR_NOT_FOUND,
+                    std::string(symbol) + (known ? " is newer than the version" : " is unknown"));
     }
     *function = found->address;
     if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;

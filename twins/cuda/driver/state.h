@@ -89,9 +89,9 @@ struct Stream : std::enable_shared_from_this<Stream> {
   std::deque<Item> queue;
   std::uint64_t submitted = 0;  ///< ticket of the last piece of work
   std::uint64_t completed = 0;
-  bool closing = false;  ///< no more work comes: the thread ends when the queue is empty
-  bool started = false;  ///< it has a thread
-  bool dropping = false; ///< what is queued is not executed: the context ends
+  bool closing = false;           ///< no more work comes: the thread ends when the queue is empty
+  bool started = false;           ///< it has a thread
+  bool dropping = false;          ///< what is queued is not executed: the context ends
   std::uint64_t last_number = 0;  ///< of its last piece of work, for races
 
   std::shared_ptr<Capture> capture;  ///< null: not capturing. Guarded by Driver::graphs_mutex
@@ -105,9 +105,9 @@ struct Event {
   unsigned flags = 0;
   std::mutex mutex;  ///< guards all below
   std::condition_variable changed;
-  std::uint64_t recorded = 0;              ///< number of the last record; 0: never
-  std::set<std::uint64_t> pending;         ///< records submitted, not executed
-  std::uint64_t nanoseconds = 0;           ///< when the last record was executed
+  std::uint64_t recorded = 0;         ///< number of the last record; 0: never
+  std::set<std::uint64_t> pending;    ///< records submitted, not executed
+  std::uint64_t nanoseconds = 0;      ///< when the last record was executed
   std::shared_ptr<Capture> capture;   ///< recorded in a capture since. Driver::graphs_mutex
   std::vector<Node*> captured_nodes;  ///< that a wait depends on. Driver::graphs_mutex
 };
@@ -147,7 +147,7 @@ struct Allocation {
 struct HostRange {
   std::uint64_t bytes = 0;
   unsigned flags = 0;
-  bool registered = false;  ///< by cuMemHostRegister
+  bool registered = false;    ///< by cuMemHostRegister
   std::uint64_t context = 0;  ///< id
 };
 
