@@ -13,8 +13,6 @@
 
 namespace cuda_twin {
 
-/// "0-3,7" for a mask of lanes.
-std::string lanes_text(LaneMask lanes);
 /// `line 12 "add.s32 %r1, %r2, %r3;"` of an op.
 std::string line_text(const Program& program, std::uint32_t op);
 

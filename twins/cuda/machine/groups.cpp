@@ -6,7 +6,6 @@
 
 #include "cuda/machine/barriers.h"
 #include "cuda/machine/block.h"
-#include "cuda/machine/grid.h"
 
 namespace cuda_twin {
 namespace {

@@ -83,6 +83,9 @@ Next fault(Warp& warp, int code, unsigned lane, std::string reason);
 /// return.
 Next report(Warp& warp, const char* check, unsigned lane, std::string reason);
 
+/// "0-3,7" for a mask of lanes.
+std::string lanes_text(LaneMask lanes);
+
 /// For an instruction that all lanes of `members` execute together: shfl.sync, mma. True: those
 /// that have not ended are in `active`. False: `active` waits for them; return Next::kSwitch, and
 /// the handler is called again when they are here. If they can never come, a finding

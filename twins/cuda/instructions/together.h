@@ -1,0 +1,80 @@
+// Instructions with a member mask: all lanes that it names execute them together.
+#pragma once
+
+#include <bit>
+#include <string>
+
+#include "cuda/instructions/lanes.h"
+#include "cuda/machine/block.h"
+#include "cuda/machine/groups.h"
+#include "cuda/races/races.h"
+
+namespace cuda_twin::CUDA_TWIN_LEVEL {
+
+[[gnu::always_inline]] inline unsigned first_of(LaneMask lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes));
+}
+
+[[gnu::always_inline]] inline bool is_uniform(const std::uint32_t* masks, LaneMask active) {
+  const std::uint32_t first = masks[first_of(active)];
+  std::uint32_t differs = 0;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    differs |= (masks[i] ^ first) & (0u - (active >> i & 1u));
+  }
+  return differs == 0;
+}
+
+inline Next report_caller(Warp& warp, LaneMask outside, LaneMask members) {
+  if (!warp.block->launch->checks.warp) return Next::kOn;
+  const unsigned lane = first_of(outside);
+  return report(warp, "mask-without-caller", lane,
+                "lane " + std::to_string(lane) + " is not in its member mask, lanes " +
+                    (members == 0 ? "none" : lanes_text(members)));
+}
+
+/// Executes for `lanes`, which have the same mask and are all here.
+using TogetherBody = Next (*)(Warp& warp, const Op& op, LaneMask lanes, LaneMask members);
+
+template <TogetherBody kBody>
+[[gnu::always_inline]] inline Next run_members(Warp& warp, const Op& op, LaneMask lanes,
+                                               LaneMask members) {
+  if ((lanes & ~members) != 0 && report_caller(warp, lanes & ~members, members) != Next::kOn) {
+    return Next::kSwitch;
+  }
+  if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, lanes);
+  return kBody(warp, op, lanes, members);
+}
+
+/// Lanes have different masks: those whose members are here execute now, the others wait.
+template <TogetherBody kBody>
+Next run_parts(Warp& warp, const Op& op, LaneMask active, const std::uint32_t* masks) {
+  const bool forced = warp.groups[0].forced;
+  LaneMask waiting = 0;
+  for (LaneMask rest = active; rest != 0;) {
+    const LaneMask members = masks[first_of(rest)];
+    const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
+    rest &= ~same;
+    if ((members & warp.alive() & ~same) != 0 && !forced) waiting |= same;
+  }
+  warp.groups[0].forced = false;
+  if (waiting != 0) hold(warp, waiting, Group::State::kSync);
+  for (LaneMask rest = active & ~waiting; rest != 0;) {
+    const LaneMask members = masks[first_of(rest)];
+    const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
+    rest &= ~same;
+    if (run_members<kBody>(warp, op, same, members) != Next::kOn) return Next::kSwitch;
+  }
+  return waiting != 0 ? Next::kSwitch : Next::kOn;
+}
+
+template <TogetherBody kBody>
+[[gnu::always_inline]] inline Next together(Warp& warp, const Op& op, LaneMask active,
+                                            const Arg& mask) {
+  const std::uint32_t* masks = lanes_of<std::uint32_t>(warp, mask);
+  if (!is_uniform(masks, active)) return run_parts<kBody>(warp, op, active, masks);
+  const LaneMask members = masks[first_of(active)];
+  if (!gather(warp, active, members)) return Next::kSwitch;
+  return run_members<kBody>(warp, op, active, members);
+}
+
+}  // namespace cuda_twin::CUDA_TWIN_LEVEL
