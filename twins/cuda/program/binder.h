@@ -16,7 +16,9 @@
 
 namespace cuda_twin {
 
-class Builder;  // program/builder.h: the function and the program under construction
+struct CallSite;  // machine/calls.h
+struct Place;     // program/layout.h
+class Builder;    // program/builder.h: the function and the program under construction
 
 class Binder {
  public:
@@ -98,7 +100,10 @@ class Binder {
   /// Emits an op with the instruction's guard and line. All of its `args` come from this binder.
   Op& emit(Handler run, OpKind kind, std::initializer_list<Arg> args);
   void more(Op& op, std::span<const Arg> args);  ///< sets Op::more
-  /// Keeps `object` alive with the program.
+  /// Keeps a call's data alive with the program. The registers in it get their places when the
+  /// function is complete, as those of the ops do.
+  void keep(std::shared_ptr<CallSite> site);
+  /// Keeps `object` alive with the program. It must hold no Arg of a register.
   void own(std::shared_ptr<const void> object);
   Builder& builder() { return builder_; }
   const ptx::Instruction& instruction() const { return instruction_; }
@@ -110,6 +115,21 @@ class Binder {
   bool finish();
 
  private:
+  struct Located {
+    Arg base;
+    std::int64_t offset = 0;
+  };
+  Arg checked_register(const ptx::Operand& operand, ptx::Type type, bool wider);
+  Arg special(const ptx::Operand& operand, ptx::Type type, bool wider);
+  Arg value_of(Handler read, Arg to, std::int64_t immediate);
+  Arg low_bits(Arg from, unsigned bits);
+  Arg address_value(const ptx::Operand& operand, ptx::Type type);
+  bool usable(const Place& place, const std::string& name);
+  Located locate(const Place& place, std::int64_t offset);
+  Arg base_register(const ptx::Operand& base);
+  std::optional<Address> named_address(const ptx::Operand& base, ptx::Space space,
+                                       std::int64_t offset);
+
   Builder& builder_;
   const ptx::Instruction& instruction_;
   std::size_t modifier_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 #include "cuda/program/program.h"
 
 namespace cuda_twin {
+
+struct CallSite;  // machine/calls.h
 
 class Builder {
  public:
@@ -32,6 +35,8 @@ class Builder {
 
   /// Decodes one function, in order of Module::functions. Nothing, or the first error.
   std::optional<ptx::SyntaxError> bind(std::uint32_t index);
+  /// After the last function: pointers into the program.
+  void complete();
 
   // --- For the binder.
   Arg register_arg(std::uint32_t number) const;  ///< of Function::registers
@@ -43,8 +48,9 @@ class Builder {
   void writes(const Arg& arg, bool always);
   bool branch_to(const std::string& label);
   const ptx::TargetList* target_list(const std::string& name) const;
-  Op& emit(const Op& op);
+  Op& emit(const Op& op);  ///< stays where it is until the function is complete
   void more(Op& op, const Arg* args, std::size_t count);
+  void keep(std::shared_ptr<CallSite> site);
   void own(std::shared_ptr<const void> object) { program_.owned.push_back(std::move(object)); }
   bool fail(std::uint32_t line, std::string reason);
   bool failed() const { return error_.has_value(); }
@@ -52,8 +58,11 @@ class Builder {
  private:
   void start(std::uint32_t index);
   bool bind_instruction(const ptx::Instruction& instruction);
+  void bind_end();
   void finish();
+  void place_registers();
   void link_branches();
+  void set_slots(const ptx::Function& function, FunctionInfo& info);
 
   const ptx::Module& module_;
   Program& program_;
@@ -66,12 +75,19 @@ class Builder {
   std::unordered_map<std::string, std::uint32_t> labels_;
   std::unordered_map<std::string, const ptx::TargetList*> lists_;
   std::vector<std::uint32_t> first_ops_;  ///< of each instruction, relative to the function
+  std::deque<Op> ops_;                    ///< of the function
   struct Branch {
     std::uint32_t op = 0, instruction = 0;
   };
   std::vector<Branch> branches_;  ///< ops whose `extra` is a target
   std::optional<std::uint32_t> pending_target_;
-  std::vector<std::size_t> more_at_;  ///< by op: start in Program::more, or npos
+  struct More {
+    std::uint32_t op = 0;
+    std::size_t first = 0;
+  };
+  std::vector<More> more_;      ///< of the function's ops: places in Program::more
+  std::vector<More> all_more_;  ///< of the program's
+  std::vector<std::shared_ptr<CallSite>> sites_;
   std::optional<Arg> carry_;  ///< of function `carry_function_`
   std::uint32_t carry_function_ = 0;
   Usage usage_;

@@ -22,14 +22,8 @@ struct Place {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   bool dynamic = false;    ///< extern .shared: `offset` counts from the end of the static variables
+  bool parameter = false;  ///< declared .param
   bool undefined = false;  ///< extern without a definition
-};
-
-/// What a function uses, directly and through its callees.
-struct Reach {
-  std::vector<std::uint32_t> callees;
-  std::vector<std::string> shared;  ///< names of module-level .shared variables
-  bool indirect = false;            ///< calls through an address
 };
 
 class Layout {

@@ -24,6 +24,11 @@ struct Usage {
   std::vector<Edge> edges;           ///< branches
   std::vector<std::uint32_t> ends;   ///< instructions that never go on with the next one
   std::uint32_t instructions = 0;
+
+  /// An access by the instruction that is bound now.
+  void add(std::uint32_t reg, bool write, bool always) {
+    accesses.push_back({instructions, reg, write, always});
+  }
 };
 
 struct Slots {

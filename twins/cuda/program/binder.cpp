@@ -1,0 +1,122 @@
+// Modifiers, requirements and output of a binder; operands are in operands.cpp.
+#include "cuda/program/binder.h"
+
+#include <algorithm>
+
+#include "cuda/program/builder.h"
+
+namespace cuda_twin {
+
+Binder::Binder(Builder& builder, const ptx::Instruction& instruction)
+    : builder_(builder), instruction_(instruction) {
+  if (instruction.guarded) builder_.reads(builder_.register_arg(instruction.guard));
+}
+
+std::string_view Binder::next() const {
+  const auto& modifiers = instruction_.modifiers;
+  return modifier_ < modifiers.size() ? std::string_view(modifiers[modifier_]) : std::string_view{};
+}
+
+bool Binder::take(std::string_view modifier) {
+  if (modifier_ >= instruction_.modifiers.size() || next() != modifier) return false;
+  ++modifier_;
+  return true;
+}
+
+std::optional<std::size_t> Binder::take_one_of(std::span<const std::string_view> choices) {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (take(choices[i])) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Binder::take_one_of(std::initializer_list<std::string_view> choices) {
+  return take_one_of(std::span<const std::string_view>(choices.begin(), choices.size()));
+}
+
+ptx::Type Binder::take_type(std::initializer_list<ptx::Type> allowed) {
+  const auto type = ptx::type_named(next());
+  if (!type) {
+    fail(next().empty() ? "needs a type" : "." + std::string(next()) + " is no type");
+    return ptx::Type::kNone;
+  }
+  const bool found = std::find(allowed.begin(), allowed.end(), *type) != allowed.end();
+  if (allowed.size() != 0 && !found) {
+    fail("has no type ." + std::string(next()));
+    return ptx::Type::kNone;
+  }
+  ++modifier_;
+  return *type;
+}
+
+bool Binder::need(ptx::Version version, int sm) {
+  const ptx::Module& module = builder_.module();
+  if (module.version < version) {
+    return fail("needs .version " + std::to_string(version.major) + "." +
+                std::to_string(version.minor) + " or later");
+  }
+  return module.target.sm >= sm || fail("needs .target sm_" + std::to_string(sm) + " or later");
+}
+
+bool Binder::branch_target(const std::string& label) {
+  return builder_.branch_to(label) || fail(label + " is no label of this function");
+}
+
+const ptx::TargetList* Binder::target_list(const std::string& name) const {
+  return builder_.target_list(name);
+}
+
+Op& Binder::emit(Handler run, OpKind kind, std::initializer_list<Arg> args) {
+  Op op;
+  op.run = run;
+  op.kind = kind;
+  op.line = instruction_.line;
+  if (instruction_.guarded) {
+    op.guard = builder_.register_arg(instruction_.guard).offset;
+    op.guard_flip = instruction_.guard_negated;
+  }
+  std::size_t count = 0;
+  for (const Arg& arg : args) {
+    if (count < std::size(op.args)) op.args[count++] = arg;
+  }
+  return builder_.emit(op);
+}
+
+void Binder::more(Op& op, std::span<const Arg> args) {
+  builder_.more(op, args.data(), args.size());
+}
+void Binder::keep(std::shared_ptr<CallSite> site) {
+  builder_.keep(std::move(site));
+}
+void Binder::own(std::shared_ptr<const void> object) {
+  builder_.own(std::move(object));
+}
+
+void Binder::reads(const Arg& arg) {
+  builder_.reads(arg);
+}
+void Binder::writes(const Arg& arg) {
+  builder_.writes(arg, !instruction_.guarded);
+}
+
+bool Binder::fail(std::string reason) {
+  if (failed()) return false;
+  std::string name = instruction_.name;
+  for (const std::string& modifier : instruction_.modifiers) {
+    if (name.size() > 80) break;
+    name += "." + modifier.substr(0, 40);
+  }
+  return builder_.fail(instruction_.line, name + ": " + std::move(reason));
+}
+
+bool Binder::failed() const {
+  return builder_.failed();
+}
+
+bool Binder::finish() {
+  if (failed()) return false;
+  return modifier_ == instruction_.modifiers.size() ||
+         fail("." + std::string(next()) + " has no place here");
+}
+
+}  // namespace cuda_twin
