@@ -217,7 +217,7 @@ bool bind_call(Binder& b) {
   if (!bind_slots(b, call.results, results, true, site->results)) return false;
   b.emit(call_function, OpKind::kControl, {}).immediate =
       static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(site.get()));
-  b.own(std::move(site));
+  b.keep(std::move(site));
   return b.finish();
 }
 

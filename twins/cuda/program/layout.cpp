@@ -119,6 +119,10 @@ class LayoutMaker {
         Place place{ptx::Space::kLocal, slot.offset, variable.bytes};
         place.parameter = true;
         layout_.functions_[index].emplace(variable.name, place);
+      } else {
+        // Its place is known when the function is bound, its size before.
+        const unsigned bytes = std::max(ptx::bits_of(variable.type) / 8, 4U);
+        slot.reg = {Bank::kRegisters, false, static_cast<std::uint16_t>(bytes), 0};
       }
       result.push_back(slot);
     }

@@ -56,6 +56,9 @@ bool FunctionReader::parameter(std::vector<Variable>& list, std::vector<std::uin
   if (!name) return false;
   variable.name = *name;
   if (!read_shape(tokens_, form, variable, names_)) return false;
+  if (form.type == Type::kPred || (form.vector > 1 && *space == Space::kRegister)) {
+    return tokens_.fail("a parameter is no predicate and no vector of registers");
+  }
   if (*space == Space::kRegister) {
     registers.push_back(static_cast<std::uint32_t>(function_.registers.size()));
     if (!scopes_.declare_register(*name, form.type, 1)) return false;
