@@ -15,10 +15,19 @@ namespace cuda_twin {
 namespace {
 
 constexpr std::uint64_t kQuantum = 8192;
+constexpr std::uint64_t kStackBytes = 2048;
 constexpr std::byte kPoison{0xFF};  ///< what nothing has written: not a number
 
 std::size_t words(std::size_t bytes) {
   return (bytes + 63) / 64;
+}
+
+/// For recursive and indirect calls, whose depth the program does not say.
+std::uint64_t stack_bytes(const Program& program) {
+  for (const FunctionInfo& function : program.functions) {
+    if (!function.is_kernel && function.is_defined) return kStackBytes;
+  }
+  return 0;
 }
 
 LaneMask first_lanes(std::uint32_t count) {
@@ -36,7 +45,7 @@ Runner::Runner(Grid& grid) : grid_(grid), random_(grid.launch().seed) {
       static_cast<std::size_t>(launch.kernel->static_shared) + launch.dynamic_shared;
   block_.shared.resize(shared);
   block_.shared_written.resize(words(shared));
-  block_.local_stride = (launch.kernel->local_bytes + 15) / 16 * 16;
+  block_.local_stride = (launch.kernel->local_bytes + 15) / 16 * 16 + stack_bytes(*launch.program);
   const std::size_t local = block_.warps.size() * kLanes * block_.local_stride;
   block_.local.resize(local);
   block_.local_written.resize(words(local));
