@@ -123,7 +123,7 @@ Node* cycle_in(const Graph& graph) {
   return nullptr;
 }
 
-bool all_lead_to(const Graph& graph, std::span<Node* const> ends) {
+bool all_lead_to(std::span<Node* const> nodes, std::span<Node* const> ends) {
   std::unordered_set<const Node*> seen(ends.begin(), ends.end());
   std::vector<const Node*> open(seen.begin(), seen.end());
   while (!open.empty()) {
@@ -132,7 +132,7 @@ bool all_lead_to(const Graph& graph, std::span<Node* const> ends) {
     for (const Edge& edge : node->before)
       if (seen.insert(edge.from).second) open.push_back(edge.from);
   }
-  return seen.size() == graph.nodes.size();
+  return std::ranges::all_of(nodes, [&](const Node* node) { return seen.contains(node); });
 }
 
 std::shared_ptr<Graph> clone(const Graph& graph) {

@@ -64,8 +64,8 @@ void disconnect(Node& from, Node& to);
 std::vector<Node*> in_order(const Graph& graph);
 /// A node on a cycle, also of a child graph, or null.
 Node* cycle_in(const Graph& graph);
-/// Whether every node of the graph is one of `ends` or a path leads from it to one of them.
-bool all_lead_to(const Graph& graph, std::span<Node* const> ends);
+/// Whether each of `nodes` is one of `ends`, or a path leads from it to one of them.
+bool all_lead_to(std::span<Node* const> nodes, std::span<Node* const> ends);
 
 /// A copy with child graphs. The new nodes know their origins; they have no handles yet.
 std::shared_ptr<Graph> clone(const Graph& graph);

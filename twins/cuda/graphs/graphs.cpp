@@ -1,112 +1,90 @@
 #include "cuda/graphs/graphs.h"
 
-#include <algorithm>
 #include <unordered_set>
 #include <utility>
+
+#include "cuda/graphs/capture.h"
 
 namespace cuda_twin {
 namespace {
 
-template <class Handle>
-Handle handle_of(std::uintptr_t number) {
-  return reinterpret_cast<Handle>(number);  // NOLINT(performance-no-int-to-ptr): opaque
+/// For a table that does not own its objects.
+template <class T>
+std::shared_ptr<T> unowned(T& object) {
+  return {std::shared_ptr<void>(), &object};
 }
 
-template <class Map, class Handle>
-typename Map::mapped_type found(const Map& map, Handle handle) {
-  const auto at = map.find(handle);
-  return at == map.end() ? typename Map::mapped_type{} : at->second;
+void publish_child(Graph& graph) {
+  graph.handle = as_handle<CUgraph>(driver().child_graphs.add(unowned(graph)));
+  for (const auto& node : graph.nodes) publish(*node);
+}
+
+void withdraw_child(const Node& node) {
+  const Graph* const child = child_of(node);
+  if (child == nullptr) return;
+  driver().child_graphs.take(child->handle);
+  withdraw_nodes(*child);
 }
 
 }  // namespace
 
-CUgraph Graphs::add(std::shared_ptr<Graph> graph) {
-  graph->handle = handle_of<CUgraph>(next());
-  for (const auto& node : graph->nodes) add(*node);
-  return graphs_.emplace(graph->handle, std::move(graph)).first->first;
+CUgraph publish(std::shared_ptr<Graph> graph) {
+  for (const auto& node : graph->nodes) publish(*node);
+  const CUgraph handle = as_handle<CUgraph>(driver().graphs.add(graph));
+  graph->handle = handle;
+  return handle;
 }
 
-void Graphs::add(Node& node) {
-  node.handle = handle_of<CUgraphNode>(next());
-  nodes_[node.handle] = &node;
-  Graph* const child = child_of(node);
-  if (child == nullptr) return;
-  child->handle = handle_of<CUgraph>(next());
-  children_[child->handle] = child;
-  for (const auto& inner : child->nodes) add(*inner);
+CUgraphNode publish(Node& node) {
+  node.handle = as_handle<CUgraphNode>(driver().graph_nodes.add(unowned(node)));
+  if (Graph* const child = child_of(node)) publish_child(*child);
+  return node.handle;
 }
 
-CUgraphExec Graphs::add(std::shared_ptr<GraphExec> exec) {
-  return execs_.emplace(handle_of<CUgraphExec>(next()), std::move(exec)).first->first;
+Graph* graph_of(CUgraph handle) {
+  if (Graph* const child = driver().child_graphs.find(handle).get()) return child;
+  return driver().graphs.find(handle).get();
 }
 
-std::shared_ptr<Graph> Graphs::graph(CUgraph handle) const {
-  return found(graphs_, handle);
+Node* node_of(CUgraphNode handle) {
+  return driver().graph_nodes.find(handle).get();
 }
 
-Graph* Graphs::any_graph(CUgraph handle) const {
-  Graph* const child = found(children_, handle);
-  return child != nullptr ? child : found(graphs_, handle).get();
-}
-
-Node* Graphs::node(CUgraphNode handle) const {
-  return found(nodes_, handle);
-}
-
-std::shared_ptr<GraphExec> Graphs::exec(CUgraphExec handle) const {
-  return found(execs_, handle);
-}
-
-bool Graphs::nodes(const Graph& graph, std::span<const CUgraphNode> handles,
-                   std::vector<Node*>& out) const {
+bool nodes_of(const Graph& graph, std::span<const CUgraphNode> handles, std::vector<Node*>& out) {
   std::unordered_set<const Node*> seen;
   for (const CUgraphNode handle : handles) {
-    Node* const each = node(handle);
-    if (each == nullptr || each->graph != &graph || !seen.insert(each).second) return false;
-    out.push_back(each);
+    Node* const node = node_of(handle);
+    if (node == nullptr || node->graph != &graph || !seen.insert(node).second) return false;
+    out.push_back(node);
   }
   return true;
 }
 
-void Graphs::forget_nodes(const Graph& graph) {
+void withdraw_nodes(const Graph& graph) {
   for (const auto& node : graph.nodes) {
-    nodes_.erase(node->handle);
-    const Graph* const child = child_of(*node);
-    if (child == nullptr) continue;
-    children_.erase(child->handle);
-    forget_nodes(*child);
+    driver().graph_nodes.take(node->handle);
+    withdraw_child(*node);
   }
 }
 
-void Graphs::remove(const Graph& graph) {
-  forget_nodes(graph);
-  const CUgraph handle = graph.handle;
-  graphs_.erase(handle);
+void withdraw(const Graph& graph) {
+  withdraw_nodes(graph);
+  driver().graphs.take(graph.handle);
 }
 
-void Graphs::remove(Node& node) {
-  nodes_.erase(node.handle);
-  if (const Graph* const child = child_of(node)) {
-    children_.erase(child->handle);
-    forget_nodes(*child);
-  }
+void withdraw(Node& node) {
+  driver().graph_nodes.take(node.handle);
+  withdraw_child(node);
   remove_node(node);
 }
 
-void Graphs::remove(CUgraphExec handle) {
-  execs_.erase(handle);
-}
-
-std::size_t Graphs::count_graphs() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(graphs_, [](const auto& each) { return !each.second->capturing; }));
-}
-
-void Graphs::clear() {
-  nodes_.clear();
-  children_.clear();
-  graphs_.clear();
-  execs_.clear();
+void drop_graphs() {
+  drop_captures();
+  const GraphsLock lock = lock_graphs();
+  driver().graph_nodes.clear();
+  driver().child_graphs.clear();
+  driver().graphs.clear();
+  driver().graph_execs.clear();
 }
 
 }  // namespace cuda_twin

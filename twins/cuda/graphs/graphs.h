@@ -1,58 +1,39 @@
-// All graphs, nodes and executable graphs by their handles. A handle is a number that is never
-// given out twice, so that one which is freed or foreign is found out.
+// Graphs, nodes and executable graphs by their handles. Callers hold Driver::graphs_mutex.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "cuda/driver/state.h"
 #include "cuda/graphs/graph.h"
 
 namespace cuda_twin {
 
-class Graphs {
- public:
-  std::mutex lock;  ///< of everything here, and of the graphs themselves
+using GraphsLock = std::unique_lock<std::mutex>;
+inline GraphsLock lock_graphs() {
+  return GraphsLock(driver().graphs_mutex);
+}
 
-  /// A graph of the caller, or one that a capture fills.
-  CUgraph add(std::shared_ptr<Graph> graph);
-  /// Handles for a new node, and for the child graph in it.
-  void add(Node& node);
-  CUgraphExec add(std::shared_ptr<GraphExec> exec);
+/// Handles for a graph of the caller, or one that a capture fills, and for all in it.
+CUgraph publish(std::shared_ptr<Graph> graph);
+/// Handles for a new node, and for the child graph in it.
+CUgraphNode publish(Node& node);
 
-  /// Null for a handle that is none.
-  std::shared_ptr<Graph> graph(CUgraph handle) const;
-  /// Of a graph of the caller or a child graph.
-  Graph* any_graph(CUgraph handle) const;
-  Node* node(CUgraphNode handle) const;
-  std::shared_ptr<GraphExec> exec(CUgraphExec handle) const;
-  /// The nodes of these handles, all of `graph`, each once; or false.
-  bool nodes(const Graph& graph, std::span<const CUgraphNode> handles,
-             std::vector<Node*>& out) const;
+/// A graph of the caller or a child graph; null for any other handle.
+Graph* graph_of(CUgraph handle);
+Node* node_of(CUgraphNode handle);
+/// The nodes of these handles, if all are of `graph` and none is there twice.
+bool nodes_of(const Graph& graph, std::span<const CUgraphNode> handles, std::vector<Node*>& out);
 
-  void remove(const Graph& graph);
-  void remove(Node& node);  ///< and takes it out of its graph
-  void remove(CUgraphExec handle);
-  /// Handles of the nodes and child graphs of a graph that is replaced.
-  void forget_nodes(const Graph& graph);
+/// The handles of a graph's nodes and child graphs end.
+void withdraw_nodes(const Graph& graph);
+void withdraw(const Graph& graph);
+/// A node's handle ends, and it leaves its graph.
+void withdraw(Node& node);
 
-  std::size_t count_graphs() const;  ///< of callers: neither child graphs nor captures
-  std::size_t count_execs() const { return execs_.size(); }
-  void clear();
-
- private:
-  std::uintptr_t next() { return next_ += 16; }
-
-  std::unordered_map<CUgraph, std::shared_ptr<Graph>> graphs_;
-  std::unordered_map<CUgraph, Graph*> children_;
-  std::unordered_map<CUgraphNode, Node*> nodes_;
-  std::unordered_map<CUgraphExec, std::shared_ptr<GraphExec>> execs_;
-  std::uintptr_t next_ = std::uintptr_t{1} << 40;
-};
-
-Graphs& graphs();
+/// All graphs and captures end, for cuda_twin_reset().
+void drop_graphs();
 
 }  // namespace cuda_twin
