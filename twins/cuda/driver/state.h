@@ -181,6 +181,11 @@ struct Driver {
   std::mutex graphs_mutex;
   std::vector<std::shared_ptr<Capture>> captures;  ///< begun and not ended
   std::atomic<bool> has_captured{false};           ///< false: no stream or event has a capture
+
+  /// Guards pools and their memory. Taken after graphs_mutex, with no other lock of the driver
+  /// inside.
+  std::mutex pools_mutex;
+  std::map<std::uint64_t, std::weak_ptr<PoolAllocation>> pool_allocations;  ///< by address
 };
 Driver& driver();
 

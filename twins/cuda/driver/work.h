@@ -20,6 +20,7 @@ struct Function;
 struct Graph;
 struct GraphExec;
 struct GraphLaunch;
+struct PoolAllocation;
 
 struct KernelWork {
   std::shared_ptr<Function> function;  ///< its module may be unloaded before it runs
@@ -66,11 +67,11 @@ struct WaitValueWork {
   std::uint64_t at = 0, value = 0;
   std::uint32_t bytes = 4, flags = 0;
 };
-struct AllocateWork {  ///< storage of an address that was given out already
-  std::uint64_t address = 0, bytes = 0;
+struct AllocateWork {  ///< storage of an address that was given out already: driver/pools.h
+  std::shared_ptr<PoolAllocation> memory;
 };
 struct FreeWork {
-  std::uint64_t address = 0;
+  std::shared_ptr<PoolAllocation> memory;
 };
 struct GraphWork {
   std::shared_ptr<GraphExec> graph;

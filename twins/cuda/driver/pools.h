@@ -1,0 +1,86 @@
+// Stream-ordered memory: pools, and allocations whose storage comes and goes in a stream's turn.
+// Addresses are not given out twice; reuse is in the accounting only, so that a use after the free
+// is noticed. Driver::pools_mutex guards everything here.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "cuda/driver/state.h"
+
+namespace cuda_twin {
+
+/// Memory that was freed, until the free's turn has come: other streams may not count on it.
+struct PendingFree {
+  const Stream* stream = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+struct Pool {
+  Device* device = nullptr;
+  CUmemoryPool handle = nullptr;
+  CUmemPoolProps props{};
+  bool is_default = false;
+  std::uint32_t readers = 0, writers = 0;  ///< bit d: device d may use its memory
+
+  std::uint64_t release_threshold = 0;
+  int reuse[3] = {1, 1, 1};  ///< CU_MEMPOOL_ATTR_REUSE_...: kept, and all reuse is allowed
+  std::uint64_t reserved = 0, reserved_high = 0;  ///< of the device's memory
+  std::uint64_t used = 0, used_high = 0;          ///< allocated, and no free submitted
+  std::list<PendingFree> pending;
+
+  ~Pool();
+};
+
+/// One allocation, of a pool or of a graph's node. Works hold it, and so does `self` while the
+/// program may use it; its address ends with it.
+struct PoolAllocation {
+  std::shared_ptr<Pool> pool;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;    ///< as asked for
+  std::uint64_t charged = 0;  ///< rounded up
+  std::shared_ptr<Space> space;
+  std::shared_ptr<PoolAllocation> self;  ///< from the allocation's submission to the free's
+  bool mapped = false;                   ///< between the turns of the two
+  std::list<PendingFree>::iterator pending;
+  bool is_pending = false;
+
+  bool of_graph = false;
+  bool freed_in_graph = false;  ///< its graph has a node that frees it
+  bool freed_elsewhere = false;  ///< another graph has one
+
+  PoolAllocation() = default;
+  PoolAllocation(const PoolAllocation&) = delete;
+  PoolAllocation& operator=(const PoolAllocation&) = delete;
+  ~PoolAllocation();
+};
+
+/// In the stream's turn. For perform().
+CUresult perform_allocation(PoolAllocation& memory);
+CUresult perform_free(PoolAllocation& memory);
+
+/// cuMemFree of an address of a pool: waits for the work that may use it. `found` is false for any
+/// other address.
+CUresult free_pool_memory(Context& context, std::uint64_t address, bool& found);
+/// The allocation that begins at or holds this address, or null.
+std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address);
+
+/// A new address without storage, in the device's pool of graphs.
+CUresult reserve_for_graph(Device& device, std::uint64_t bytes,
+                           std::shared_ptr<PoolAllocation>& memory);
+/// A launch will allocate it, or free it: the accounting, at the call.
+CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory);
+CUresult end_use(PoolAllocation& memory, const Stream* stream);
+
+/// Pools give back what they hold beyond their thresholds. For calls that synchronize.
+void release_pool_memory(Device& device);
+/// Allocations in use and their bytes, for counts of live objects.
+struct PoolUse {
+  std::uint64_t allocations = 0, bytes = 0;
+};
+PoolUse pool_use();
+/// For cuda_twin_reset() and the end of a device's contexts.
+void drop_pools();
+
+}  // namespace cuda_twin
