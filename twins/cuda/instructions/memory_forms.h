@@ -22,7 +22,7 @@ bool take_cache_hints(Binder& binder, bool& policy);
 bool take_scope(Binder& binder, bool required);
 /// .global, .shared::cta and so on; kGeneric if there is none. Nothing after an error.
 std::optional<ptx::Space> take_space(Binder& binder);
-/// The address operand: fills space, named, and gives base and offset.
+/// The address operand: sets the space, and gives base and offset.
 std::optional<Binder::Address> take_address(Binder& binder, std::size_t index, MemoryExtra& extra);
 
 // memory_async.cpp, memory_hints.cpp

@@ -77,9 +77,8 @@ std::optional<ptx::Space> take_space(Binder& binder) {
 std::optional<Binder::Address> take_address(Binder& binder, std::size_t index, MemoryExtra& extra) {
   auto address = binder.address(index, extra.space);
   if (!address) return std::nullopt;
-  // A variable knows better: an argument of a call is .param, and is in local memory.
-  extra.named = address->base.bank == Bank::kNone;
-  if (extra.named) extra.space = address->space;
+  // An argument of a call is .param, and is in local memory.
+  extra.space = address->space;
   return address;
 }
 

@@ -207,11 +207,10 @@ bool is_fast(PtxSpace space) {
 
 }  // namespace
 
-void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra& extra,
-                  LaneMask active, std::uint64_t (&to)[kLanes]) {
-  auto add = static_cast<std::uint64_t>(offset);
+void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, LaneMask active,
+                  std::uint64_t (&to)[kLanes]) {
+  const auto add = static_cast<std::uint64_t>(offset);
   if (base.bank == Bank::kNone) {
-    if (extra.space == PtxSpace::kLocal && extra.named) add += warp.local_base;
     std::fill(std::begin(to), std::end(to), add);
     return;
   }
@@ -232,7 +231,7 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
              AccessFlags access, LaneMask active, Spots& spots) {
   const unsigned bytes = extra.bytes * extra.vector;
   Addresses addresses;
-  addresses_of(warp, base, offset, extra, active, addresses.at);
+  addresses_of(warp, base, offset, active, addresses.at);
   PtxSpace space = extra.space == PtxSpace::kConst ? PtxSpace::kGlobal : extra.space;
   if (space == PtxSpace::kGeneric) space = common_space(addresses);
   if (!is_fast(space)) {

@@ -10,7 +10,6 @@ namespace cuda_twin {
 /// Op::extra of instructions that access memory.
 struct MemoryExtra {
   ptx::Space space = ptx::Space::kGeneric;
-  bool named = false;   ///< no base register: a local address counts from the function's frame
   bool strong = false;  ///< volatile, relaxed, acquire, release
   bool acquire = false;
   bool release = false;
@@ -18,9 +17,8 @@ struct MemoryExtra {
   unsigned vector = 1;  ///< elements of a lane
 
   std::uint32_t packed() const {
-    return static_cast<std::uint32_t>(space) | std::uint32_t{named} << 4 |
-           std::uint32_t{strong} << 5 | std::uint32_t{acquire} << 6 | std::uint32_t{release} << 7 |
-           bytes << 8 | vector << 16;
+    return static_cast<std::uint32_t>(space) | std::uint32_t{strong} << 5 |
+           std::uint32_t{acquire} << 6 | std::uint32_t{release} << 7 | bytes << 8 | vector << 16;
   }
   /// kRead or kWrite, or both, with the strength.
   AccessFlags access(AccessFlags direction) const {
@@ -29,7 +27,6 @@ struct MemoryExtra {
   static MemoryExtra of(const Op& op) {
     MemoryExtra extra;
     extra.space = static_cast<ptx::Space>(op.extra & 15);
-    extra.named = (op.extra >> 4 & 1) != 0;
     extra.strong = (op.extra >> 5 & 1) != 0;
     extra.acquire = (op.extra >> 6 & 1) != 0;
     extra.release = (op.extra >> 7 & 1) != 0;
@@ -52,8 +49,8 @@ struct Spots {
 };
 
 /// The addresses of all lanes. An inactive lane has that of the first active one.
-void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra& extra,
-                  LaneMask active, std::uint64_t (&to)[kLanes]);
+void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, LaneMask active,
+                  std::uint64_t (&to)[kLanes]);
 
 /// Finds the storage of an access by `active` lanes to extra.bytes * extra.vector bytes each, and
 /// does all checks. False if the kernel ends.
