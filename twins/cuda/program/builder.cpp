@@ -166,9 +166,10 @@ void Builder::start(std::uint32_t index) {
     labels_.emplace(label.name, static_cast<std::uint32_t>(label.instruction));
   }
   for (const ptx::TargetList& list : function_->target_lists) lists_.emplace(list.name, &list);
-  // The caller writes parameters before the first instruction.
+  // The caller writes parameters before the first instruction. A branch back to that instruction
+  // finds them as they are, so the write counts as one that keeps the old value.
   for (const std::uint32_t number : function_->parameter_registers) {
-    writes(registers_[number], true);
+    writes(registers_[number], false);
   }
 }
 
