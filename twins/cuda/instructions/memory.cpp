@@ -178,6 +178,12 @@ constexpr Opcode kOpcodes[] = {
     {"ld", {1, 0}, 0, bind_load},
     {"ldu", {2, 0}, 0, bind_uniform_load},
     {"st", {1, 0}, 0, bind_store},
+    {"cp", {7, 0}, 80, bind_cp},
+    {"prefetch", {2, 0}, 20, bind_prefetch},
+    {"prefetchu", {2, 0}, 20, bind_prefetchu},
+    {"createpolicy", {7, 4}, 80, bind_createpolicy},
+    {"discard", {7, 4}, 80, bind_discard},
+    {"applypriority", {7, 4}, 80, bind_applypriority},
 };
 
 }  // namespace

@@ -90,6 +90,7 @@ void Runner::clear_memory() {
 void Runner::start_warp(Warp& warp) {
   const FunctionInfo& function = grid_.launch().kernel->function;
   warp.exited = 0;
+  warp.copies.reset();
   warp.instructions = 0;
   warp.reschedule = warp.yield = false;
   warp.groups[0] = Group{};

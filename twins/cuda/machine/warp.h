@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 namespace cuda_twin {
 
+struct AsyncCopies;  // memory/async.h
 struct Block;
 struct CallSite;
 struct FunctionInfo;
@@ -55,6 +57,7 @@ struct Warp {
   LaneMask* predicates = nullptr;            ///< of the current frame
   std::uint64_t local_base = 0;              ///< of the current frame, in each lane's local memory
   Block* block = nullptr;
+  std::shared_ptr<AsyncCopies> copies;  ///< of cp.async; null: none
   std::uint32_t index = 0;  ///< in the block
   LaneMask lanes = 0;       ///< that exist: the last warp of a block may have fewer
   LaneMask exited = 0;
