@@ -1,12 +1,13 @@
 // ldmatrix, stmatrix, movmatrix: 8 x 8 matrices of 16-bit elements. Lane 8m + r has the address of
 // row r of matrix m; lane 4g + t holds elements 2t and 2t + 1 of row g.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "cuda/instructions/lanes.h"
 #include "cuda/instructions/matrices.h"
+#include "cuda/instructions/spots.h"
 #include "cuda/machine/block.h"
-#include "cuda/memory/access.h"
 #include "cuda/races/races.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
@@ -16,17 +17,12 @@ constexpr unsigned kRowBytes = 16;
 constexpr unsigned kMatrixRows = 8;
 constexpr unsigned kRowHalves = 8;
 
-/// Op::extra.
+/// The upper bits of Op::extra; the others are those of MemoryExtra.
 struct MatrixFlags {
   unsigned count = 1;
   bool transposed = false;
-  bool generic = false;
-  std::uint32_t pack() const {
-    return count | (transposed ? 1u << 8 : 0u) | (generic ? 1u << 9 : 0u);
-  }
-  static MatrixFlags of(const Op& op) {
-    return {op.extra & 0xFF, (op.extra >> 8 & 1) != 0, (op.extra >> 9 & 1) != 0};
-  }
+  std::uint32_t packed() const { return count << 24 | (transposed ? 1u << 28 : 0u); }
+  static MatrixFlags of(const Op& op) { return {op.extra >> 24 & 7, (op.extra >> 28 & 1) != 0}; }
 };
 
 /// The rows of up to four matrices.
@@ -40,54 +36,34 @@ bool arrive(Warp& warp, LaneMask active) {
   return true;
 }
 
-std::uint64_t row_address(Warp& warp, const Op& op, const Arg& base, unsigned lane) {
-  const auto offset = static_cast<std::uint64_t>(op.immediate);
-  if (base.bank == Bank::kNone) return offset;
-  if (base.bytes == 8) return lanes_of<std::uint64_t>(warp, base)[lane] + offset;
-  return lanes_of<std::uint32_t>(warp, base)[lane] + offset;
-}
-
-/// True, and the rows read, if no row needs a message or a race check.
-bool read_rows_at_once(Warp& warp, const std::uint64_t* addresses, unsigned count, Rows* rows) {
-  const Block& block = *warp.block;
-  if (block.shared_races != nullptr) return false;
-  const std::uint64_t end = block.shared.size() & ~std::uint64_t{kRowBytes - 1};
-  std::uint64_t outside = 0;
-  for (unsigned i = 0; i < count; ++i) {
-    outside |= static_cast<std::uint64_t>(addresses[i] >= end) | (addresses[i] % kRowBytes);
+/// Where the rows are, after all checks. False if the kernel ends. Lanes that are not there have no
+/// row.
+bool find_rows(Warp& warp, const Op& op, LaneMask active, AccessFlags access, LaneMask* lanes,
+               Spots* spots) {
+  const unsigned count = kMatrixRows * MatrixFlags::of(op).count;
+  *lanes = active & (kAllLanes >> (kLanes - count));
+  if (*lanes == 0) return true;
+  std::uint64_t& conflicts = warp.block->counts.bank_conflicts;
+  const std::uint64_t before = conflicts;
+  if (!resolve(warp, op.args[0], op.immediate, MemoryExtra::of(op), access, *lanes, *spots)) {
+    return false;
   }
-  if (outside != 0) return false;
-  if (block.launch->checks.initialised && !block.shared_written.empty()) {
-    for (unsigned i = 0; i < count; ++i) {
-      const std::uint64_t word = block.shared_written[addresses[i] / 64];
-      outside |= ~(word >> (addresses[i] % 64)) & 0xFFFF;
-    }
-    if (outside != 0) return false;
-  }
-  for (unsigned i = 0; i < count; ++i) {
-    std::memcpy(rows->halves[i], block.shared.data() + addresses[i], kRowBytes);
-  }
+  // A pass for each matrix is what it takes without conflicts.
+  conflicts -= std::min<std::uint64_t>(conflicts - before, MatrixFlags::of(op).count - 1);
   return true;
 }
+std::byte* row_of(const Spots& spots, unsigned lane) {
+  return spots.count > 0 ? spots.first + std::size_t{kRowBytes} * lane : spots.at[lane];
+}
 
-/// False if the kernel ends. Lanes that are not there give no row.
 bool read_rows(Warp& warp, const Op& op, LaneMask active, Rows* rows) {
-  const MatrixFlags flags = MatrixFlags::of(op);
-  const unsigned count = kMatrixRows * flags.count;
-  std::uint64_t addresses[kLanes];
-  for (unsigned i = 0; i < count; ++i) addresses[i] = row_address(warp, op, op.args[0], i);
-  if (flags.generic) {
-    for (unsigned i = 0; i < count; ++i) addresses[i] -= kSharedWindow;
-  }
-  if (active == kAllLanes && read_rows_at_once(warp, addresses, count, rows)) return true;
-  std::memset(rows, 0xFF, sizeof *rows);
-  for (unsigned i = 0; i < count; ++i) {
-    if ((active >> i & 1) == 0) continue;
-    Spot spot;
-    if (!locate_and_check(warp, i, ptx::Space::kShared, addresses[i], kRowBytes, kRead, spot)) {
-      return false;
-    }
-    std::memcpy(rows->halves[i], spot.data, kRowBytes);
+  LaneMask lanes = 0;
+  Spots spots;
+  if (!find_rows(warp, op, active, kRead, &lanes, &spots)) return false;
+  if (active != kAllLanes) std::memset(rows, 0xFF, sizeof *rows);
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    std::memcpy(rows->halves[lane], row_of(spots, lane), kRowBytes);
   }
   return true;
 }
@@ -142,15 +118,12 @@ Next store_matrices(Warp& warp, const Op& op, LaneMask active) {
   for (unsigned m = 0; m < flags.count; ++m) {
     set_rows(lanes_of<std::uint32_t>(warp, op.more[m]), m, flags.transposed, &rows);
   }
-  for (unsigned i = 0; i < kMatrixRows * flags.count; ++i) {
-    if ((active >> i & 1) == 0) continue;
-    std::uint64_t address = row_address(warp, op, op.args[0], i);
-    if (flags.generic) address -= kSharedWindow;
-    Spot spot;
-    if (!locate_and_check(warp, i, ptx::Space::kShared, address, kRowBytes, kWrite, spot)) {
-      return Next::kSwitch;
-    }
-    std::memcpy(spot.data, rows.halves[i], kRowBytes);
+  LaneMask lanes = 0;
+  Spots spots;
+  if (!find_rows(warp, op, active, kWrite, &lanes, &spots)) return Next::kSwitch;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    std::memcpy(row_of(spots, lane), rows.halves[lane], kRowBytes);
   }
   return Next::kOn;
 }
@@ -164,7 +137,7 @@ Next transpose_matrix(Warp& warp, const Op& op, LaneMask active) {
 }
 
 /// .sync.aligned.m8n8.NUM{.trans}{.shared}.b16
-bool take_matrix_flags(Binder& binder, MatrixFlags* to) {
+bool take_matrix_flags(Binder& binder, MatrixFlags* to, ptx::Space* space) {
   if (!binder.take("sync") || !binder.take("aligned") || !binder.take("m8n8")) {
     return binder.fail("expected .sync.aligned.m8n8");
   }
@@ -172,22 +145,23 @@ bool take_matrix_flags(Binder& binder, MatrixFlags* to) {
   if (!number) return binder.fail("expected .x1, .x2 or .x4");
   to->count = 1u << *number;
   to->transposed = binder.take("trans");
-  if (binder.take("shared::cta")) {
-    if (!binder.need({7, 8}, 0)) return false;
-  } else {
-    to->generic = !binder.take("shared");
-  }
+  const bool of_block = binder.take("shared::cta");
+  if (of_block && !binder.need({7, 8})) return false;
+  *space = of_block || binder.take("shared") ? ptx::Space::kShared : ptx::Space::kGeneric;
   return binder.take("b16") || binder.fail("expected .b16");
 }
 
 bool bind_transfer(Binder& binder, bool is_load) {
   MatrixFlags flags;
-  if (!take_matrix_flags(binder, &flags) || !binder.expect_operands(2, 2)) return false;
-  const ptx::Space space = flags.generic ? ptx::Space::kGeneric : ptx::Space::kShared;
-  const auto address = binder.address(is_load ? 1 : 0, space);
+  MemoryExtra extra;
+  if (!take_matrix_flags(binder, &flags, &extra.space)) return false;
+  if (!binder.expect_operands(2, 2)) return false;
+  const auto address = binder.address(is_load ? 1 : 0, extra.space);
   const auto items = binder.vector(is_load ? 0 : 1, flags.count);
   if (!address || !items) return false;
-  if (address->space == ptx::Space::kShared) flags.generic = false;
+  extra.named = address->base.bank == Bank::kNone;
+  if (extra.named) extra.space = address->space;
+  extra.bytes = kRowBytes;
   Arg args[4];
   for (unsigned m = 0; m < flags.count; ++m) {
     args[m] = is_load ? binder.destination((*items)[m], ptx::Type::kB32)
@@ -196,7 +170,7 @@ bool bind_transfer(Binder& binder, bool is_load) {
   if (binder.failed()) return false;
   Op& op = binder.emit(is_load ? load_matrices : store_matrices, OpKind::kTensor, {address->base});
   op.immediate = address->offset;
-  op.extra = flags.pack();
+  op.extra = extra.packed() | flags.packed();
   binder.more(op, {args, flags.count});
   return binder.finish();
 }

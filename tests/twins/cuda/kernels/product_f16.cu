@@ -1,0 +1,5 @@
+#include "product.h"
+
+KERNEL void product_f16(const u16* a, const u16* b, float* c, u32 n, u32 k) {
+  product<F16>(a, b, c, n, k);
+}
