@@ -1,0 +1,71 @@
+// PTX: any text is read and decoded, or refused with a line and a reason.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "cuda/program/program.h"
+#include "cuda/ptx/parser.h"
+
+namespace {
+
+using namespace cuda_twin;
+
+/// Ends the run as a finding if a required condition does not hold.
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void require_reason(const ptx::SyntaxError& error, std::size_t bytes) {
+  require(error.line >= 1 && error.line <= bytes + 1);
+  require(!error.reason.empty() && error.reason.size() < 2000);
+}
+
+void require_operand(const Program& program, const FunctionInfo& function, const Arg& arg) {
+  if (arg.bank == Bank::kPredicates) require(arg.offset < function.predicates);
+  if (arg.bank == Bank::kNone || arg.bank == Bank::kPredicates) return;
+  require(arg.bytes == 4 || arg.bytes == 8 || arg.bytes == 16);
+  require(arg.offset % 128 == 0);
+  const std::size_t end = arg.offset + std::size_t{arg.bytes} * kLanes;
+  require(end <=
+          (arg.bank == Bank::kConstants ? program.constants.size() : function.register_bytes));
+}
+
+/// Every operand is inside of its bank.
+void require_program(const Program& program) {
+  for (const FunctionInfo& function : program.functions) {
+    require(function.first_op <= function.end_op && function.end_op <= program.ops.size());
+    for (std::uint32_t i = function.first_op; i < function.end_op; ++i) {
+      const Op& op = program.ops[i];
+      require(op.run != nullptr);
+      require(op.guard == Op::kNoGuard || op.guard < function.predicates);
+      for (const Arg& arg : op.args) require_operand(program, function, arg);
+      for (std::size_t k = 0; k < op.count_more; ++k) {
+        require_operand(program, function, op.more[k]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes), count);
+  const auto parsed = ptx::parse(text);
+  if (const auto* error = std::get_if<ptx::SyntaxError>(&parsed)) {
+    require_reason(*error, count);
+    return 0;
+  }
+  const auto address_of = [](const std::string& name) -> std::optional<std::uint64_t> {
+    if (name.size() % 8 == 7) return std::nullopt;
+    return 0x7F0000000000 + name.size() * 256;
+  };
+  const auto built = build(std::get<ptx::Module>(parsed), std::string(text), address_of);
+  if (const auto* error = std::get_if<ptx::SyntaxError>(&built)) {
+    require_reason(*error, count);
+    return 0;
+  }
+  require_program(*std::get<std::shared_ptr<const Program>>(built));
+  return 0;
+}
