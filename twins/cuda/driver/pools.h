@@ -66,15 +66,21 @@ CUresult free_pool_memory(Context& context, std::uint64_t address, bool& found);
 /// The allocation that begins at or holds this address, or null.
 std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address);
 
-/// A new address without storage, in the device's pool of graphs.
-CUresult reserve_for_graph(Device& device, std::uint64_t bytes,
-                           std::shared_ptr<PoolAllocation>& memory);
-/// A launch will allocate it, or free it: the accounting, at the call.
-CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory);
+/// A new address without storage.
+CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
+                        std::shared_ptr<PoolAllocation>& memory);
+/// The accounting of an allocation or a free that `stream` will execute, at the call.
+CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory, const Stream* stream);
 CUresult end_use(PoolAllocation& memory, const Stream* stream);
+/// Takes back a begin_use() whose allocation was not submitted.
+void cancel_use(PoolAllocation& memory);
 
+/// The pool that every device has from the start.
+std::shared_ptr<Pool> default_pool(Device& device);
 /// Pools give back what they hold beyond their thresholds. For calls that synchronize.
 void release_pool_memory(Device& device);
+/// Down to `keep` bytes, or to those in use.
+void trim_pool(Pool& pool, std::uint64_t keep);
 /// Allocations in use and their bytes, for counts of live objects.
 struct PoolUse {
   std::uint64_t allocations = 0, bytes = 0;

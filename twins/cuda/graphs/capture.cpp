@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "cuda/driver/call.h"
+#include "cuda/call.h"
 #include "cuda/graphs/captures.h"
 #include "cuda/graphs/exec.h"
 #include "cuda/graphs/graphs.h"

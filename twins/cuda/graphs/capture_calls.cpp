@@ -1,7 +1,7 @@
 // cuStreamBeginCapture and its like.
 #include <utility>
 
-#include "cuda/driver/call.h"
+#include "cuda/call.h"
 #include "cuda/graphs/captures.h"
 #include "cuda/graphs/edges.h"
 #include "cuda/graphs/graphs.h"
@@ -138,7 +138,7 @@ CUresult set_tails(CUstream handle, const CUgraphNode* nodes, const CUgraphEdgeD
 extern "C" {
 
 CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
-  return call("cuStreamBeginCapture_v2", [&] {
+  return call(__func__, [&] {
     const GraphsLock lock = lock_graphs();
     std::shared_ptr<Context> context;
     std::shared_ptr<Stream> stream;
@@ -154,7 +154,7 @@ CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
 CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph_handle,
                                      const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
                                      size_t count, CUstreamCaptureMode mode) {
-  return call("cuStreamBeginCaptureToGraph", [&] {
+  return call(__func__, [&] {
     const GraphsLock lock = lock_graphs();
     std::shared_ptr<Context> context;
     std::shared_ptr<Stream> stream;
@@ -175,7 +175,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph_handle,
 }
 
 CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
-  return call("cuStreamEndCapture", [&] {
+  return call(__func__, [&] {
     if (graph == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the place for the graph is null");
     *graph = nullptr;
     const GraphsLock lock = lock_graphs();
@@ -187,14 +187,14 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
 }
 
 CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  return call("cuStreamIsCapturing",
+  return call(__func__,
               [&] { return capture_info(handle, {status, nullptr, nullptr, nullptr, nullptr, nullptr}); });
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
                                    CUgraph* graph, const CUgraphNode** dependencies,
                                    size_t* count) {
-  return call("cuStreamGetCaptureInfo_v2", [&] {
+  return call(__func__, [&] {
     return capture_info(handle, {status, id, graph, dependencies, nullptr, count});
   });
 }
@@ -202,7 +202,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus* statu
 CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
                                 CUgraph* graph, const CUgraphNode** dependencies,
                                 const CUgraphEdgeData** edges, size_t* count) {
-  return call("cuStreamGetCaptureInfo_v3", [&] {
+  return call(__func__, [&] {
     return capture_info(handle, {status, id, graph, dependencies, edges, count});
   });
 }
@@ -210,12 +210,12 @@ CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* status, 
 CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* dependencies,
                                            const CUgraphEdgeData* edges, size_t count,
                                            unsigned flags) {
-  return call("cuStreamUpdateCaptureDependencies_v2",
+  return call(__func__,
               [&] { return set_tails(handle, dependencies, edges, count, flags); });
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  return call("cuThreadExchangeStreamCaptureMode", [&] {
+  return call(__func__, [&] {
     if (mode == nullptr || static_cast<unsigned>(*mode) > CU_STREAM_CAPTURE_MODE_RELAXED)
       return refuse(CUDA_ERROR_INVALID_VALUE, "there is no such capture mode");
     std::swap(*mode, thread_capture_mode());

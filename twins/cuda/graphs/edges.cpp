@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "cuda/driver/call.h"
+#include "cuda/call.h"
 #include "cuda/graphs/graphs.h"
 
 namespace cuda_twin {
@@ -195,35 +195,35 @@ extern "C" {
 
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                 const CUgraphEdgeData* edges, size_t count) {
-  return call("cuGraphAddDependencies_v2",
+  return call(__func__,
               [&] { return add_dependencies(graph, {from, to, edges, count}); });
 }
 
 CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                    const CUgraphEdgeData* edges, size_t count) {
-  return call("cuGraphRemoveDependencies_v2",
+  return call(__func__,
               [&] { return remove_dependencies(graph, {from, to, edges, count}); });
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-  return call("cuGraphGetNodes",
+  return call(__func__,
               [&] { return list_nodes(graph, nodes, count, [](const Node&) { return true; }); });
 }
 
 CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-  return call("cuGraphGetRootNodes", [&] {
+  return call(__func__, [&] {
     return list_nodes(graph, nodes, count, [](const Node& node) { return node.before.empty(); });
   });
 }
 
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges,
                          size_t* count) {
-  return call("cuGraphGetEdges_v2", [&] { return list_edges(graph, from, to, edges, count); });
+  return call(__func__, [&] { return list_edges(graph, from, to, edges, count); });
 }
 
 CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies,
                                     CUgraphEdgeData* edges, size_t* count) {
-  return call("cuGraphNodeGetDependencies_v2", [&] {
+  return call(__func__, [&] {
     return list_neighbours(node, dependencies, edges, count,
                            [](const Node& of, EdgeLists& lists) {
                              for (const Edge& edge : of.before)
@@ -234,7 +234,7 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies,
 
 CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* dependents,
                                       CUgraphEdgeData* edges, size_t* count) {
-  return call("cuGraphNodeGetDependentNodes_v2", [&] {
+  return call(__func__, [&] {
     return list_neighbours(node, dependents, edges, count, [](const Node& of, EdgeLists& lists) {
       for (const Node* const later : of.after)
         lists.add(*later, of, edge_between(of, *later)->data);
@@ -243,7 +243,7 @@ CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* dependents,
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
-  return call("cuGraphNodeGetType", [&] {
+  return call(__func__, [&] {
     if (type == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the place for the type is null");
     const GraphsLock lock = lock_graphs();
     const Node* const node = node_of(handle);

@@ -30,6 +30,7 @@ struct Extent {
   int device = 0;
   MemoryKind kind = MemoryKind::kDevice;
   bool read_only = false;
+  std::uint32_t granted = 0;  ///< kMapped: bit d: device d may use it
   std::string name;                     ///< of a module's variable, or ""
   std::shared_ptr<const void> backing;  ///< keeps data, written and cells alive
   std::uint64_t end() const { return begin + bytes; }
