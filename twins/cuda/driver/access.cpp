@@ -8,7 +8,8 @@ namespace cuda_twin {
 CUresult access_device(const CUmemAccessDesc& entry, const Device& owner, Device*& device) {
   if (entry.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
     return refuse(CUDA_ERROR_INVALID_VALUE, "access can be given to devices only");
-  if (entry.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && entry.flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+  if (entry.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+      entry.flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
       entry.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
     return refuse(CUDA_ERROR_INVALID_VALUE, "unknown flags of access");
   CUDA_TWIN_TRY(device_of(entry.location.id, device));

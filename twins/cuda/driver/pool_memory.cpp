@@ -85,9 +85,17 @@ void finish_pending(PoolAllocation& memory) {
   memory.is_pending = false;
 }
 
+CUresult show(PoolAllocation& memory) {
+  memory.storage->granted = memory.pool->readers;
+  memory.storage->read_only = memory.pool->writers == 0;
+  memory.mapped = memory.space->map(memory.address, memory.storage, 0, memory.bytes) != nullptr;
+  return memory.mapped ? CUDA_SUCCESS : refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
+}
+
 void unmap(PoolAllocation& memory) {
   if (memory.mapped) memory.space->remove(memory.address);
   memory.mapped = false;
+  memory.storage = nullptr;
 }
 
 /// Rows of graphs' memory stay in the table when it ends.
@@ -165,20 +173,22 @@ void cancel_use(PoolAllocation& memory) {
 }
 
 CUresult perform_allocation(PoolAllocation& memory) {
-  {
-    const PoolsLock lock = lock_pools();
-    if (memory.mapped) return CUDA_SUCCESS;
-  }
-  const std::shared_ptr<Extent> storage =
+  std::shared_ptr<Extent> storage =
       memory.space->create(memory.bytes, memory.pool->device->ordinal);
   if (storage == nullptr) return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
   const PoolsLock lock = lock_pools();
-  storage->granted = memory.pool->readers;
-  storage->read_only = memory.pool->writers == 0;
-  if (memory.space->map(memory.address, storage, 0, memory.bytes) == nullptr)
-    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
-  memory.mapped = true;
-  return CUDA_SUCCESS;
+  if (memory.mapped) return CUDA_SUCCESS;
+  memory.storage = std::move(storage);
+  return show(memory);
+}
+
+void grant_access(const Pool& pool) {
+  for (const auto& [address, weak] : driver().pool_allocations) {
+    const std::shared_ptr<PoolAllocation> memory = weak.lock();
+    if (memory == nullptr || memory->pool.get() != &pool || !memory->mapped) continue;
+    memory->space->remove(address);
+    show(*memory);
+  }
 }
 
 CUresult perform_free(PoolAllocation& memory) {

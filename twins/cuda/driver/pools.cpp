@@ -39,7 +39,8 @@ std::shared_ptr<Pool> current_pool(Device& device) {
 
 CUresult check_props(const CUmemPoolProps* props, Device*& device) {
   if (props == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the properties are null");
-  if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->win32SecurityAttributes != nullptr)
+  if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+      props->win32SecurityAttributes != nullptr)
     return refuse(CUDA_ERROR_INVALID_VALUE, "a pool has pinned memory");
   if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "the twin shares no memory between processes");
@@ -52,7 +53,8 @@ CUresult check_props(const CUmemPoolProps* props, Device*& device) {
 
 CUresult allocate_async(CUdeviceptr* address, size_t bytes, const std::shared_ptr<Pool>& pool,
                         Stream& stream) {
-  if (address == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the place for the address is null");
+  if (address == nullptr)
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the place for the address is null");
   if (fault_is_due(Setting::kFailAllocation))
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "CUDA_TWIN_FAIL_ALLOCATION");
   std::shared_ptr<PoolAllocation> memory;
@@ -199,9 +201,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPoo
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
-  return call_in_stream(__func__, handle, [&](Context&, Stream& stream) {
-    return free_async(address, stream);
-  });
+  return call_in_stream(__func__, handle,
+                        [&](Context&, Stream& stream) { return free_async(address, stream); });
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice ordinal) {

@@ -43,11 +43,12 @@ struct PoolAllocation {
   std::shared_ptr<Space> space;
   std::shared_ptr<PoolAllocation> self;  ///< from the allocation's submission to the free's
   bool mapped = false;                   ///< between the turns of the two
+  std::shared_ptr<Extent> storage;       ///< while it is mapped
   std::list<PendingFree>::iterator pending;
   bool is_pending = false;
 
   bool of_graph = false;
-  bool freed_in_graph = false;  ///< its graph has a node that frees it
+  bool freed_in_graph = false;   ///< its graph has a node that frees it
   bool freed_elsewhere = false;  ///< another graph has one
 
   PoolAllocation() = default;
@@ -79,6 +80,8 @@ void cancel_use(PoolAllocation& memory);
 std::shared_ptr<Pool> default_pool(Device& device);
 /// Pools give back what they hold beyond their thresholds. For calls that synchronize.
 void release_pool_memory(Device& device);
+/// Gives the pool's memory the access that the pool has now. Needs Driver::pools_mutex.
+void grant_access(const Pool& pool);
 /// Down to `keep` bytes, or to those in use.
 void trim_pool(Pool& pool, std::uint64_t keep);
 /// Allocations in use and their bytes, for counts of live objects.

@@ -29,6 +29,7 @@ struct Capture;   // graphs/captures.h: a capture under way
 struct Node;      // graphs/graph.h
 struct Pool;      // driver/pools.h
 struct Physical;  // driver/virtual_memory.h: memory without an address
+struct Reservation;
 
 struct Device {
   int ordinal = 0;
@@ -186,6 +187,9 @@ struct Driver {
   /// inside.
   std::mutex pools_mutex;
   std::map<std::uint64_t, std::weak_ptr<PoolAllocation>> pool_allocations;  ///< by address
+
+  std::mutex virtual_mutex;  ///< guards virtual memory. With no other lock of the driver inside
+  std::map<std::uint64_t, std::shared_ptr<Reservation>> reservations;  ///< by address: driver/virtual_memory.h
 };
 Driver& driver();
 

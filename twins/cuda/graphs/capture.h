@@ -33,12 +33,13 @@ CUresult refuse_synchronize(Context& context);
 /// cuStreamSynchronize, cuStreamQuery: also refused if the stream captures, or if it is the legacy
 /// stream while a blocking stream of its context captures.
 CUresult refuse_synchronize(Stream& stream);
-/// cuEventSynchronize, cuEventQuery, cuEventElapsedTime: also CUDA_ERROR_CAPTURED_EVENT for an event
-/// that was last recorded in a capturing stream.
+/// cuEventSynchronize, cuEventQuery, cuEventElapsedTime: also CUDA_ERROR_CAPTURED_EVENT for an
+/// event that was last recorded in a capturing stream.
 CUresult refuse_synchronize(const std::shared_ptr<Event>& event);
 
 bool is_capturing(const Stream& stream);
-/// Before a stream is destroyed: a capture that it takes part in is invalid; one that it began ends.
+/// Before a stream is destroyed: a capture that it takes part in is invalid; one that it began
+/// ends.
 void leave_capture(Stream& stream);
 /// Drops all captures, for cuda_twin_reset() and contexts that end.
 void drop_captures();

@@ -40,7 +40,8 @@ CUresult end(Stream& stream, CUgraph* graph) {
   const CUgraph handle = capture->graph->handle;
   end_capture(capture, !invalid && joined);
   if (invalid)
-    return refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "an earlier call made the capture invalid");
+    return refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                  "an earlier call made the capture invalid");
   if (!joined)
     return refuse(CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
                   "work of another stream in the capture does not lead back to this one");
@@ -59,8 +60,7 @@ CUresult stream_with_status(CUstream handle, std::shared_ptr<Context>& context,
 CUstreamCaptureStatus status_of(const Stream& stream) {
   const std::shared_ptr<Capture>& capture = capture_of(stream);
   if (capture == nullptr) return CU_STREAM_CAPTURE_STATUS_NONE;
-  return capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                          : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 struct Answers {
@@ -85,7 +85,8 @@ CUresult show_tails(Capture::Member& member, const Answers& answers) {
     member.shown_edges.push_back(edge.data);
   }
   if (answers.nodes != nullptr && answers.edges == nullptr && has_edge_data(member.tails))
-    return refuse(CUDA_ERROR_LOSSY_QUERY, "a dependency has edge data that this call cannot return");
+    return refuse(CUDA_ERROR_LOSSY_QUERY,
+                  "a dependency has edge data that this call cannot return");
   answer(answers.nodes, static_cast<const CUgraphNode*>(member.shown.data()));
   answer(answers.edges, static_cast<const CUgraphEdgeData*>(member.shown_edges.data()));
   answer(answers.count, member.shown.size());
@@ -122,7 +123,8 @@ CUresult set_tails(CUstream handle, const CUgraphNode* nodes, const CUgraphEdgeD
   const std::shared_ptr<Capture>& capture = capture_of(*stream);
   if (capture == nullptr) return refuse(CUDA_ERROR_ILLEGAL_STATE, "the stream does not capture");
   if (capture->invalid)
-    return refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "an earlier call made the capture invalid");
+    return refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                  "an earlier call made the capture invalid");
   std::vector<Edge> edges;
   if (const CUresult code = edges_of(*capture->graph, nodes, data, count, edges);
       code != CUDA_SUCCESS)
@@ -176,7 +178,8 @@ CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph_handle,
 
 CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
   return call(__func__, [&] {
-    if (graph == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the place for the graph is null");
+    if (graph == nullptr)
+      return refuse(CUDA_ERROR_INVALID_VALUE, "the place for the graph is null");
     *graph = nullptr;
     const GraphsLock lock = lock_graphs();
     std::shared_ptr<Context> context;
@@ -187,8 +190,9 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
 }
 
 CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  return call(__func__,
-              [&] { return capture_info(handle, {status, nullptr, nullptr, nullptr, nullptr, nullptr}); });
+  return call(__func__, [&] {
+    return capture_info(handle, {status, nullptr, nullptr, nullptr, nullptr, nullptr});
+  });
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
@@ -210,8 +214,7 @@ CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* status, 
 CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* dependencies,
                                            const CUgraphEdgeData* edges, size_t count,
                                            unsigned flags) {
-  return call(__func__,
-              [&] { return set_tails(handle, dependencies, edges, count, flags); });
+  return call(__func__, [&] { return set_tails(handle, dependencies, edges, count, flags); });
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {

@@ -73,10 +73,9 @@ CUstreamCaptureMode& thread_capture_mode() {
 
 bool blocks_legacy_stream(const Context& context) {
   return std::ranges::any_of(driver().captures, [&](const std::shared_ptr<Capture>& capture) {
-    return std::ranges::any_of(
-        capture->members, [&](const std::unique_ptr<Capture::Member>& each) {
-          return !each->stream->non_blocking() && each->stream->context.lock().get() == &context;
-        });
+    return std::ranges::any_of(capture->members, [&](const std::unique_ptr<Capture::Member>& each) {
+      return !each->stream->non_blocking() && each->stream->context.lock().get() == &context;
+    });
   });
 }
 

@@ -1,5 +1,5 @@
-// A capture under way: the graph that it fills, and the streams that take part. Driver::graphs_mutex
-// guards all of it.
+// A capture under way: the graph that it fills, and the streams that take part.
+// Driver::graphs_mutex guards all of it.
 #pragma once
 
 #include <cstdint>

@@ -195,14 +195,12 @@ extern "C" {
 
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                 const CUgraphEdgeData* edges, size_t count) {
-  return call(__func__,
-              [&] { return add_dependencies(graph, {from, to, edges, count}); });
+  return call(__func__, [&] { return add_dependencies(graph, {from, to, edges, count}); });
 }
 
 CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                    const CUgraphEdgeData* edges, size_t count) {
-  return call(__func__,
-              [&] { return remove_dependencies(graph, {from, to, edges, count}); });
+  return call(__func__, [&] { return remove_dependencies(graph, {from, to, edges, count}); });
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
@@ -224,11 +222,9 @@ CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgr
 CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies,
                                     CUgraphEdgeData* edges, size_t* count) {
   return call(__func__, [&] {
-    return list_neighbours(node, dependencies, edges, count,
-                           [](const Node& of, EdgeLists& lists) {
-                             for (const Edge& edge : of.before)
-                               lists.add(*edge.from, of, edge.data);
-                           });
+    return list_neighbours(node, dependencies, edges, count, [](const Node& of, EdgeLists& lists) {
+      for (const Edge& edge : of.before) lists.add(*edge.from, of, edge.data);
+    });
   });
 }
 
