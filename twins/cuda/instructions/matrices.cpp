@@ -159,8 +159,7 @@ bool bind_transfer(Binder& binder, bool is_load) {
   const auto address = binder.address(is_load ? 1 : 0, extra.space);
   const auto items = binder.vector(is_load ? 0 : 1, flags.count);
   if (!address || !items) return false;
-  extra.named = address->base.bank == Bank::kNone;
-  if (extra.named) extra.space = address->space;
+  if (address->base.bank == Bank::kNone) extra.space = address->space;
   extra.bytes = kRowBytes;
   Arg args[4];
   for (unsigned m = 0; m < flags.count; ++m) {
