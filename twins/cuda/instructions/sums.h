@@ -17,7 +17,6 @@ namespace cuda_twin::CUDA_TWIN_LEVEL {
 
 /// Eight columns of a row.
 typedef float Floats __attribute__((vector_size(32)));
-typedef double Doubles __attribute__((vector_size(64)));
 
 struct Product {
   const float* a = nullptr;
@@ -71,50 +70,65 @@ inline void sum_double(const Product& product) {
   return std::bit_cast<float>(bits - static_cast<std::uint32_t>(away && !beyond));
 }
 
-/// The exponent field of a double, in place: to compare, and as a power of two.
-[[gnu::always_inline]] inline std::int64_t exponent_bits(double value) {
-  constexpr std::int64_t kExponent = 0x7FF0000000000000;
-  return std::bit_cast<std::int64_t>(value) & kExponent;
+/// The addends of a row of results, one row of them for C and one for each k.
+struct Addends {
+  double at[kMostK + 1][kColumns];
+  unsigned terms = 0;
+};
+
+/// Zeros, infinities and NaN.
+inline float sum_without_units(const Addends& addends, unsigned column) {
+  double sum = addends.at[0][column];
+  for (unsigned i = 1; i < addends.terms; ++i) sum += addends.at[i][column];
+  return static_cast<float>(sum);
 }
 
-/// The addends of one result: `terms` of them, one each 8 places.
-inline float sum_truncated(const double* addends, unsigned terms) {
-  constexpr std::int64_t kInfinite = 0x7FF0000000000000;
-  std::int64_t largest = 0;
-  for (unsigned i = 0; i < terms; ++i) {
-    const std::int64_t bits = exponent_bits(addends[std::size_t{kColumns} * i]);
-    largest = bits > largest ? bits : largest;
-  }
-  double sum = 0;
-  if (largest == kInfinite || largest == 0) {
-    for (unsigned i = 0; i < terms; ++i) sum += addends[std::size_t{kColumns} * i];
-    return static_cast<float>(sum);
+inline void sum_truncated(const Addends& addends, float* d) {
+  double largest[kColumns] = {}, special[kColumns] = {};
+  for (unsigned i = 0; i < addends.terms; ++i) {
+    for (unsigned j = 0; j < kColumns; ++j) {
+      const double magnitude = __builtin_fabs(addends.at[i][j]);
+      largest[j] = magnitude > largest[j] ? magnitude : largest[j];
+      special[j] += addends.at[i][j] * 0.0;
+    }
   }
   // 23 bits of fraction and two: the unit is 2^(exponent - 25). Products of floats are far from the
-  // ends of double's range, so both powers are normal.
-  constexpr std::int64_t kOne = std::int64_t{1023} << 52;
-  constexpr std::int64_t kBits = std::int64_t{25} << 52;
-  const auto unit = std::bit_cast<double>(largest - kBits);
-  const auto to_units = std::bit_cast<double>(2 * kOne - (largest - kBits));
-  for (unsigned i = 0; i < terms; ++i) {
-    sum += static_cast<std::int32_t>(addends[std::size_t{kColumns} * i] * to_units);
+  // ends of double's range, so that both powers of two are normal.
+  constexpr std::uint64_t kExponent = 0x7FF0000000000000;
+  constexpr std::uint64_t kOne = std::uint64_t{1023} << 52;
+  constexpr std::uint64_t kBits = std::uint64_t{25} << 52;
+  double unit[kColumns], to_units[kColumns], sums[kColumns] = {};
+  for (unsigned j = 0; j < kColumns; ++j) {
+    const std::uint64_t bits = (std::bit_cast<std::uint64_t>(largest[j]) & kExponent) - kBits;
+    unit[j] = std::bit_cast<double>(bits);
+    to_units[j] = std::bit_cast<double>(2 * kOne - bits);
   }
-  return cut_to_float(sum * unit);
+  for (unsigned i = 0; i < addends.terms; ++i) {
+    for (unsigned j = 0; j < kColumns; ++j) {
+      // Below 2^26, unless the column is special.
+      const double units = special[j] == 0 ? addends.at[i][j] * to_units[j] : 0;
+      sums[j] += static_cast<std::int32_t>(units);
+    }
+  }
+  for (unsigned j = 0; j < kColumns; ++j) {
+    const bool has_units = special[j] == 0 && largest[j] != 0;
+    d[j] = has_units ? cut_to_float(sums[j] * unit[j]) : sum_without_units(addends, j);
+  }
 }
 
 inline void sum_truncated(const Product& product) {
-  double addends[(kMostK + 1) * kColumns];
+  Addends addends;
+  addends.terms = product.k + 1;
   for (unsigned row = 0; row < product.rows; ++row) {
-    const float* a = product.a + static_cast<std::size_t>(row) * product.k;
-    float* d = product.d + static_cast<std::size_t>(row) * kColumns;
-    for (unsigned j = 0; j < kColumns; ++j) addends[j] = d[j];
+    const float* a = product.a + std::size_t{row} * product.k;
+    float* d = product.d + std::size_t{row} * kColumns;
+    for (unsigned j = 0; j < kColumns; ++j) addends.at[0][j] = d[j];
     for (unsigned i = 0; i < product.k; ++i) {
       const double factor = a[i];
-      const float* b = product.b + static_cast<std::size_t>(i) * kColumns;
-      double* to = addends + static_cast<std::size_t>(i + 1) * kColumns;
-      for (unsigned j = 0; j < kColumns; ++j) to[j] = factor * b[j];
+      const float* b = product.b + std::size_t{i} * kColumns;
+      for (unsigned j = 0; j < kColumns; ++j) addends.at[i + 1][j] = factor * b[j];
     }
-    for (unsigned j = 0; j < kColumns; ++j) d[j] = sum_truncated(addends + j, product.k + 1);
+    sum_truncated(addends, d);
   }
 }
 
