@@ -280,11 +280,11 @@ TEST(Control, LanesThatSpinOnALockOfTheirWarpMakeProgress) {
   Gpu gpu;
   Buffer<std::uint32_t> out(2, 0);
   // Word 0 is the lock, word 1 the count: read and written without an atomic.
-  TWIN_OK(run(kernel("SPIN: atom.global.acquire.gpu.cas.b32 %r0, [%out], 0, 1;\n"
+  TWIN_OK(run(kernel("SPIN: atom.acquire.gpu.global.cas.b32 %r0, [%out], 0, 1;\n"
                      "setp.ne.u32 %p0, %r0, 0;\n@%p0 bra SPIN;\n"
                      "ld.relaxed.gpu.global.u32 %r1, [%out+4];\nadd.u32 %r1, %r1, 1;\n"
                      "st.relaxed.gpu.global.u32 [%out+4], %r1;\n"
-                     "atom.global.release.gpu.exch.b32 %r2, [%out], 0;\nret;"),
+                     "atom.release.gpu.global.exch.b32 %r2, [%out], 0;\nret;"),
               out));
   EXPECT_EQ(out.read(), (Words{0, 32}));
 }
