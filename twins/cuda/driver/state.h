@@ -31,6 +31,8 @@ struct Pool;      // driver/pools.h
 struct Physical;  // driver/virtual_memory.h: memory without an address
 struct Reservation;
 
+inline constexpr int kGreatestPriority = -5;  ///< of streams; the least is 0
+
 struct Device {
   int ordinal = 0;
   const Profile* profile = nullptr;
@@ -49,7 +51,7 @@ struct Context : std::enable_shared_from_this<Context> {
   Device* device = nullptr;
   CUcontext handle = nullptr;
   std::uint64_t id = 0;
-  unsigned flags = 0;
+  std::atomic<unsigned> flags{0};
   bool is_primary = false;
   std::atomic<bool> destroyed{false};
   /// An error of work that no call has reported yet; 0 if none. Work after it is not executed.
@@ -63,6 +65,7 @@ struct Context : std::enable_shared_from_this<Context> {
   std::shared_ptr<Stream> legacy;                ///< the default stream
   std::map<std::thread::id, std::shared_ptr<Stream>> of_threads;
   std::set<std::uint64_t> peers;  ///< ids of contexts whose memory this one may use
+  std::atomic<std::uint32_t> peer_devices{0};  ///< bit d: device d is one of these
   std::array<std::size_t, 8> limits{};
 };
 
@@ -109,6 +112,7 @@ struct Event {
   std::uint64_t recorded = 0;         ///< number of the last record; 0: never
   std::set<std::uint64_t> pending;    ///< records submitted, not executed
   std::uint64_t nanoseconds = 0;      ///< when the last record was executed
+  std::uint64_t number = 0;  ///< of the last record as a piece of work, for races
   std::shared_ptr<Capture> capture;   ///< recorded in a capture since. Driver::graphs_mutex
   std::vector<Node*> captured_nodes;  ///< that a wait depends on. Driver::graphs_mutex
 };
@@ -137,8 +141,7 @@ struct Function {
 
 /// Memory of a device that is counted: by its address.
 struct Allocation {
-  std::uint64_t bytes = 0;    ///< as asked for
-  std::uint64_t charged = 0;  ///< of the device's memory
+  std::uint64_t bytes = 0;  ///< as asked for
   MemoryKind kind = MemoryKind::kDevice;
   Device* device = nullptr;
   std::uint64_t context = 0;  ///< id of the owner; 0: a pool's
@@ -210,6 +213,15 @@ CUresult surface(Context& context);
 /// Work failed with `code`.
 void fail_late(Context& context, CUresult code, const std::string& reason);
 
+/// A piece of work that was handed to a stream's thread.
+struct Submitted {
+  std::uint64_t ticket = 0;  ///< in its stream
+  std::uint64_t number = 0;  ///< in Space::works()
+};
+/// Hands work to the stream's thread, whether or not it captures. driver/submit.cpp
+Submitted enqueue(Context& context, Stream& stream, Work work);
+/// Submits to the stream, waits for its end, and surfaces errors: synchronous copies and fills.
+CUresult submit_and_wait(Context& context, Stream& stream, Work work);
 /// Waits until the stream's work up to `ticket` is done.
 void wait_for(Stream& stream, std::uint64_t ticket);
 /// Waits for all work of the stream, or of all streams of the context, then surface().

@@ -1,0 +1,61 @@
+#include "cuda/driver/host_access.h"
+
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace cuda_twin {
+namespace {
+
+using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                             unsigned long);
+
+enum class Moved { kAll, kFault, kUnavailable };
+
+/// A system call that reports an address that is not mapped, where a plain copy would end the
+/// process.
+Moved move(Transfer transfer, void* here, void* there, std::uint64_t bytes) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t part = std::min(bytes - done, kMost);
+    iovec local{static_cast<char*>(here) + done, part};
+    iovec remote{static_cast<char*>(there) + done, part};
+    const ssize_t moved = transfer(getpid(), &local, 1, &remote, 1, 0);
+    if (moved <= 0) return errno == EFAULT || done > 0 ? Moved::kFault : Moved::kUnavailable;
+    done += static_cast<std::uint64_t>(moved);
+  }
+  return Moved::kAll;
+}
+
+}  // namespace
+
+bool read_host(void* to, std::uint64_t from, std::uint64_t bytes) {
+  void* const there = reinterpret_cast<void*>(from);
+  const Moved moved = move(process_vm_readv, to, there, bytes);
+  if (moved == Moved::kUnavailable) std::memcpy(to, there, bytes);
+  return moved != Moved::kFault;
+}
+
+bool write_host(std::uint64_t to, const void* from, std::uint64_t bytes) {
+  void* const there = reinterpret_cast<void*>(to);
+  const Moved moved = move(process_vm_writev, const_cast<void*>(from), there, bytes);
+  if (moved == Moved::kUnavailable) std::memcpy(there, from, bytes);
+  return moved != Moved::kFault;
+}
+
+bool is_host_memory(std::uint64_t address, std::uint64_t bytes) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = address / page * page;
+  if (address == 0 || bytes == 0 || address + bytes < address) return false;
+  const std::uint64_t pages = (address + bytes - begin + page - 1) / page;
+  if (pages > (std::uint64_t{1} << 32)) return false;
+  std::vector<unsigned char> resident(pages);
+  return mincore(reinterpret_cast<void*>(begin), address + bytes - begin, resident.data()) == 0;
+}
+
+}  // namespace cuda_twin

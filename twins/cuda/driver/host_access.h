@@ -1,0 +1,15 @@
+// Pageable memory of the host, which may not be there.
+#pragma once
+
+#include <cstdint>
+
+namespace cuda_twin {
+
+/// Copies from or to an address of this process. False, where the system can tell, if not all of
+/// it is mapped.
+bool read_host(void* to, std::uint64_t from, std::uint64_t bytes);
+bool write_host(std::uint64_t to, const void* from, std::uint64_t bytes);
+/// Whether all pages of the range are mapped.
+bool is_host_memory(std::uint64_t address, std::uint64_t bytes);
+
+}  // namespace cuda_twin

@@ -1,0 +1,18 @@
+// What may be done with each kind of memory.
+#pragma once
+
+#include "cuda/memory/space.h"
+
+namespace cuda_twin {
+
+/// Memory that an address of the device names, and a host address does not.
+inline bool is_of_device(MemoryKind kind) {
+  return kind != MemoryKind::kPinned && kind != MemoryKind::kRegistered;
+}
+/// Memory that the host may touch at the same address.
+inline bool is_of_host(MemoryKind kind) {
+  return kind == MemoryKind::kPinned || kind == MemoryKind::kRegistered ||
+         kind == MemoryKind::kManaged;
+}
+
+}  // namespace cuda_twin

@@ -1,0 +1,106 @@
+#include "cuda/driver/perform.h"
+
+#include <iterator>
+
+#include "cuda/call.h"
+#include "cuda/driver/thread.h"
+#include "cuda/driver/worker.h"
+#include "cuda/graphs/run.h"
+#include "cuda/settings.h"
+
+namespace cuda_twin {
+namespace {
+
+struct Performer {
+  Context& context;
+  std::uint64_t number;
+
+  CUresult operator()(const EmptyWork&) const { return CUDA_SUCCESS; }
+  CUresult operator()(const KernelWork& work) const {
+    return perform_kernel(context, work, number);
+  }
+  CUresult operator()(const CopyWork& work) const { return perform_copy(context, work, number); }
+  CUresult operator()(const FillWork& work) const { return perform_fill(context, work, number); }
+  CUresult operator()(const HostWork& work) const {
+    run_host_function(work.function, work.user);
+    return CUDA_SUCCESS;
+  }
+  CUresult operator()(const RecordWork& work) const { return perform_record(work); }
+  CUresult operator()(const WaitWork& work) const { return perform_wait(context, work); }
+  CUresult operator()(const WriteValueWork& work) const {
+    return perform_write_value(context, work, number);
+  }
+  CUresult operator()(const WaitValueWork& work) const {
+    return perform_wait_value(context, work);
+  }
+  // The memory of an address that was given out exists from the call on.
+  CUresult operator()(const AllocateWork&) const { return CUDA_SUCCESS; }
+  CUresult operator()(const FreeWork& work) const {
+    return release(work.address, MemoryKind::kDevice);
+  }
+  CUresult operator()(const GraphWork& work) const {
+    return work.launch == nullptr ? CUDA_SUCCESS : perform_graph(context, *work.launch, number);
+  }
+  CUresult operator()(const ChildGraphWork&) const { return CUDA_SUCCESS; }
+};
+
+/// Whether a fault of the device can strike this work.
+bool uses_device(const Work& work) {
+  return std::holds_alternative<KernelWork>(work) || std::holds_alternative<CopyWork>(work) ||
+         std::holds_alternative<FillWork>(work) || std::holds_alternative<GraphWork>(work);
+}
+
+/// What happens even on a lost context, so that no other stream waits in vain.
+bool always_happens(const Work& work) {
+  return std::holds_alternative<RecordWork>(work);
+}
+
+struct NameOf {
+  std::string operator()(const KernelWork& work) const {
+    return work.function == nullptr ? "kernel" : "kernel " + work.function->kernel->function.name;
+  }
+  std::string operator()(const CopyWork&) const { return "copy"; }
+  std::string operator()(const FillWork&) const { return "fill"; }
+  std::string operator()(const HostWork&) const { return "host function"; }
+  std::string operator()(const RecordWork&) const { return "record of an event"; }
+  std::string operator()(const WaitWork&) const { return "wait for an event"; }
+  std::string operator()(const GraphWork&) const { return "graph"; }
+  std::string operator()(const FreeWork&) const { return "free"; }
+  template <class Other>
+  std::string operator()(const Other&) const {
+    return "stream operation";
+  }
+};
+
+}  // namespace
+
+std::string name_of_work(const Work& work) {
+  return std::visit(NameOf{}, work);
+}
+
+CUresult perform(Context& context, const Work& work, std::uint64_t number) {
+  return std::visit(Performer{context, number}, work);
+}
+
+CUresult fail_work(Context& context, CUresult code, const std::string& reason) {
+  fail_late(context, code, reason);
+  return code;
+}
+
+void perform_in_turn(Context& context, const Work& work, std::uint64_t number) {
+  if (context.late_error != 0 && !always_happens(work)) return;
+  if (uses_device(work) && fault_is_due(Setting::kFailLate)) {
+    fail_late(context, static_cast<CUresult>(setting(Setting::kLateCode)),
+              "CUDA_TWIN_FAIL_LATE: " + name_of_work(work));
+    return;
+  }
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  try {
+    result = perform(context, work, number);
+  } catch (...) {
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (result != CUDA_SUCCESS) fail_late(context, result, name_of_work(work) + " failed");
+}
+
+}  // namespace cuda_twin

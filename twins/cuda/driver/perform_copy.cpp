@@ -1,0 +1,160 @@
+// The bytes of copies and fills.
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/call.h"
+#include "cuda/counts.h"
+#include "cuda/driver/host_access.h"
+#include "cuda/driver/kinds.h"
+#include "cuda/driver/perform.h"
+
+namespace cuda_twin {
+namespace {
+
+/// Where a row begins: in an extent, or in pageable memory of the host.
+struct Place {
+  ExtentPtr extent;
+  std::uint64_t address = 0;
+  std::uint64_t offset() const { return address - extent->begin; }
+  std::byte* data() const { return extent->data + offset(); }
+  std::uint64_t room() const { return extent == nullptr ? ~std::uint64_t{0} : extent->end() - address; }
+};
+
+bool find(std::uint64_t address, CopyWork::Side side, Place& place) {
+  place.address = address;
+  place.extent = driver().space->find(address);
+  if (place.extent == nullptr) return side != CopyWork::Side::kDevice;
+  return side != CopyWork::Side::kHost || is_of_host(place.extent->kind);
+}
+
+bool move_part(const Place& to, const Place& from, std::uint64_t bytes) {
+  if (to.extent == nullptr && from.extent == nullptr) {
+    std::vector<std::byte> between(bytes);
+    return read_host(between.data(), from.address, bytes) &&
+           write_host(to.address, between.data(), bytes);
+  }
+  if (to.extent == nullptr) return write_host(to.address, from.data(), bytes);
+  if (from.extent == nullptr) {
+    if (!read_host(to.data(), from.address, bytes)) return false;
+    if (to.extent->written != nullptr) set_written(to.extent->written, to.offset(), bytes);
+    return true;
+  }
+  std::memmove(to.data(), from.data(), bytes);
+  if (to.extent->written != nullptr) {
+    copy_written(to.extent->written, to.offset(), from.extent->written,
+                 from.extent->written == nullptr ? 0 : from.offset(), bytes);
+  }
+  return true;
+}
+
+/// Device of a place; -1 is the host.
+int device_of(const Place& place) {
+  return place.extent == nullptr || !is_of_device(place.extent->kind) ? -1 : place.extent->device;
+}
+
+cuda_twin_direction direction_of(const Place& to, const Place& from, bool staged) {
+  const int target = device_of(to);
+  const int source = staged ? -1 : device_of(from);
+  if (target < 0) return CUDA_TWIN_TO_HOST;
+  if (source < 0) return CUDA_TWIN_TO_DEVICE;
+  return target == source ? CUDA_TWIN_WITHIN_DEVICE : CUDA_TWIN_BETWEEN_DEVICES;
+}
+
+class Copier {
+ public:
+  Copier(Context& context, const CopyWork& work) : context_(context), work_(work) {}
+
+  CUresult copy() {
+    if (work_.row_bytes == 0 || work_.rows == 0 || work_.planes == 0) return CUDA_SUCCESS;
+    for (std::uint64_t plane = 0; plane < work_.planes; ++plane) {
+      for (std::uint64_t row = 0; row < work_.rows; ++row) {
+        const CUresult result = copy_row(plane, row);
+        if (result != CUDA_SUCCESS) return result;
+      }
+    }
+    count_copy(direction_, work_.row_bytes * work_.rows * work_.planes);
+    return CUDA_SUCCESS;
+  }
+
+ private:
+  CUresult copy_row(std::uint64_t plane, std::uint64_t row) {
+    std::uint64_t to = work_.to + plane * work_.to_plane + row * work_.to_pitch;
+    std::uint64_t from = work_.from + plane * work_.from_plane + row * work_.from_pitch;
+    for (std::uint64_t left = work_.row_bytes; left > 0;) {
+      Place target;
+      Place source;
+      if (!find(to, work_.to_side, target)) return illegal("write", to, left);
+      if (work_.staged == nullptr && !find(from, work_.from_side, source)) {
+        return illegal("read", from, left);
+      }
+      const std::uint64_t part = std::min({left, target.room(), source.room()});
+      if (!move(target, source, part)) return illegal("touch", to, left);
+      direction_ = direction_of(target, source, work_.staged != nullptr);
+      to += part;
+      from += part;
+      left -= part;
+    }
+    return CUDA_SUCCESS;
+  }
+
+  bool move(const Place& target, const Place& source, std::uint64_t bytes) {
+    if (work_.staged == nullptr) return move_part(target, source, bytes);
+    const std::byte* const data = work_.staged->data() + staged_;
+    staged_ += bytes;
+    if (target.extent == nullptr) return write_host(target.address, data, bytes);
+    std::memcpy(target.data(), data, bytes);
+    if (target.extent->written != nullptr) {
+      set_written(target.extent->written, target.offset(), bytes);
+    }
+    return true;
+  }
+
+  CUresult illegal(const char* what, std::uint64_t address, std::uint64_t bytes) {
+    return fail_work(context_, CUDA_ERROR_ILLEGAL_ADDRESS,
+                     std::string("a copy cannot ") + what + " its memory: " +
+                         driver().space->describe(address, bytes));
+  }
+
+  Context& context_;
+  const CopyWork& work_;
+  std::uint64_t staged_ = 0;  ///< bytes of the staging buffer that are used
+  cuda_twin_direction direction_ = CUDA_TWIN_TO_DEVICE;
+};
+
+void fill_bytes(std::byte* to, const FillWork& work) {
+  if (work.element_bytes == 1) {
+    std::memset(to, static_cast<int>(work.value & 0xFFU), work.width);
+    return;
+  }
+  for (std::uint64_t i = 0; i < work.width; ++i) {
+    std::memcpy(to + i * work.element_bytes, &work.value, work.element_bytes);
+  }
+}
+
+}  // namespace
+
+CUresult perform_copy(Context& context, const CopyWork& work, std::uint64_t number) {
+  (void)number;
+  return Copier(context, work).copy();
+}
+
+CUresult perform_fill(Context& context, const FillWork& work, std::uint64_t number) {
+  (void)number;
+  const std::uint64_t bytes = work.width * work.element_bytes;
+  if (bytes == 0) return CUDA_SUCCESS;
+  for (std::uint64_t row = 0; row < work.height; ++row) {
+    Place place;
+    const std::uint64_t at = work.to + row * work.pitch;
+    if (!find(at, CopyWork::Side::kDevice, place) || place.room() < bytes) {
+      return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS,
+                       "a fill cannot write its memory: " + driver().space->describe(at, bytes));
+    }
+    fill_bytes(place.data(), work);
+    if (place.extent->written != nullptr) {
+      set_written(place.extent->written, place.offset(), bytes);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuda_twin

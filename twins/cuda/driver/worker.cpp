@@ -1,0 +1,113 @@
+#include "cuda/driver/worker.h"
+
+#include <chrono>
+#include <thread>
+
+#include "cuda/call.h"
+#include "cuda/driver/lifetime.h"
+#include "cuda/driver/perform.h"
+#include "cuda/races/work_order.h"
+#include "cuda/settings.h"
+
+namespace cuda_twin {
+namespace {
+
+/// Splitmix64.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+/// False at the end of the stream.
+bool take(Stream& stream, Stream::Item& item) {
+  std::unique_lock lock(stream.mutex);
+  stream.changed.wait(lock, [&] { return !stream.queue.empty() || stream.closing; });
+  if (stream.queue.empty()) return false;
+  item = std::move(stream.queue.front());
+  stream.queue.pop_front();
+  return true;
+}
+
+void finish(Stream& stream, std::uint64_t ticket) {
+  const std::lock_guard lock(stream.mutex);
+  stream.completed = ticket;
+  stream.changed.notify_all();
+}
+
+void work_until_closed(const std::shared_ptr<Stream>& stream) {
+  Stream::Item item;
+  while (take(*stream, item)) {
+    for (const Stream::Dependency& dependency : item.after) {
+      wait_for(*dependency.stream, dependency.ticket);
+    }
+    const std::shared_ptr<Context> context = stream->context.lock();
+    if (context != nullptr) {
+      delay(item.number);
+      perform_in_turn(*context, item.work, item.number);
+    }
+    item.work = EmptyWork{};  // what it owns goes before others see its end
+    item.after.clear();
+    finish(*stream, item.ticket);
+  }
+  // The legacy stream waited for a closed stream as long as it had work.
+  if (const std::shared_ptr<Context> context = stream->context.lock()) {
+    const std::lock_guard lock(context->mutex);
+    std::erase(context->streams, stream);
+  }
+  const std::lock_guard lock(stream->mutex);
+  stream->started = false;
+  stream->changed.notify_all();
+}
+
+}  // namespace
+
+void delay(std::uint64_t number) {
+  const auto seed = static_cast<std::uint64_t>(setting(Setting::kOrder));
+  if (seed == 0) return;
+  const std::uint64_t random = mix(seed * 0x10001U + number);
+  if ((random & 3U) == 0) return;
+  if ((random & 3U) == 1) {
+    std::this_thread::yield();
+    return;
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(random >> 8 & 63U));
+}
+
+void start_worker(Stream& stream) {
+  const std::lock_guard lock(stream.mutex);
+  if (stream.started) return;
+  std::thread(work_until_closed, stream.shared_from_this()).detach();
+  stream.started = true;
+}
+
+void close_stream(Stream& stream) {
+  const std::lock_guard lock(stream.mutex);
+  stream.closing = true;
+  stream.changed.notify_all();
+}
+
+void close_streams(Context& context) {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    const std::lock_guard lock(context.mutex);
+    streams = context.streams;
+    streams.push_back(context.legacy);
+  }
+  for (const auto& stream : streams) close_stream(*stream);
+  for (const auto& stream : streams) {
+    std::unique_lock lock(stream->mutex);
+    stream->changed.wait(lock, [&] { return !stream->started; });
+  }
+  const std::lock_guard lock(context.mutex);
+  context.streams.clear();
+  context.of_threads.clear();
+}
+
+void wait_for(Stream& stream, std::uint64_t ticket) {
+  std::unique_lock lock(stream.mutex);
+  stream.changed.wait(lock, [&] { return stream.completed >= ticket; });
+}
+
+}  // namespace cuda_twin
