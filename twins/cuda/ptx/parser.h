@@ -10,7 +10,7 @@ namespace cuda_twin::ptx {
 
 /// Bounds that keep hostile text cheap.
 struct ParserLimits {
-  std::size_t text_bytes = std::size_t{64} << 20;
+  std::size_t text_bytes = std::size_t{32} << 20;
   std::size_t registers = std::size_t{1} << 20;  ///< of a function
   unsigned nesting = 64;
   std::size_t initial_bytes = std::size_t{64} << 20;  ///< of all initialised variables
