@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "cuda/races/check.h"
+#include "cuda/races/global.h"
+#include "cuda/races/shared.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
@@ -171,6 +173,9 @@ bool races_checked(const Warp& warp, PtxSpace space) {
 bool check_races(Warp& warp, PtxSpace space, const Area& area, const Addresses& addresses,
                  unsigned bytes, AccessFlags access, LaneMask active) {
   if (!races_checked(warp, space)) return true;
+  if (space == PtxSpace::kShared && (access & kWrite) != 0) {
+    warp.block->shared_races->begin_store(warp);
+  }
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     Spot spot;

@@ -111,7 +111,7 @@ ExtentPtr Space::place_fresh(const std::shared_ptr<Extent>& extent, std::uint64_
 
 ExtentPtr Space::adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind) {
   auto extent = std::make_shared<Extent>();
-  auto cells = std::make_shared<HostCells>();
+  auto cells = std::make_shared<HostCells>(bytes);
   extent->begin = reinterpret_cast<std::uint64_t>(host);
   extent->bytes = bytes;
   extent->data = static_cast<std::byte*>(host);

@@ -70,7 +70,7 @@ std::shared_ptr<Storage> Storage::make(std::uint64_t bytes) {
   void* const mapped = ::mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  auto storage = std::make_shared<Storage>();
+  auto storage = std::make_shared<Storage>(data_bytes);
   storage->data_ = static_cast<std::byte*>(mapped);
   storage->written_ = reinterpret_cast<std::uint64_t*>(storage->data_ + data_bytes);
   storage->mapped_ = map_bytes;

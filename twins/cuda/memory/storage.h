@@ -18,7 +18,7 @@ class Storage {
  public:
   /// Null if the host has no memory.
   static std::shared_ptr<Storage> make(std::uint64_t bytes);
-  Storage() = default;
+  explicit Storage(std::uint64_t bytes) : cells_(bytes) {}
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -34,8 +34,9 @@ class Storage {
   GlobalCells cells_;
 };
 
-/// Cells for host memory that a device uses, and what holds the host memory, which may be nothing.
+/// Cells for host memory that a device uses.
 struct HostCells {
+  explicit HostCells(std::uint64_t bytes) : cells(bytes) {}
   GlobalCells cells;
 };
 

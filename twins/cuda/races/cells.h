@@ -1,5 +1,10 @@
-// Cells that remember the last accesses to each word of global memory. The instructions read and
-// write them in loops over lanes (instructions/race_loops.h).
+// Cells that remember the last accesses to each piece of memory: the last write, and two reads, the
+// first and the last of those that nothing orders. The instructions scan them in loops over lanes
+// (instructions/race_loops.h).
+//
+// An access is a 64-bit number ("mark"), 0 for none. Its lowest bits are the same everywhere:
+//   bit 0: write; bit 1: strong (atom, red, volatile, relaxed, ...); bits 2 to 6: lane.
+// Higher bits belong to races/shared.h and races/global.h.
 #pragma once
 
 #include <atomic>
@@ -11,12 +16,101 @@
 
 namespace cuda_twin {
 
-/// Cells of one allocation, a page of them made on first use.
+using Mark = std::int64_t;  // signed, as all vector units compare signed numbers; never negative
+inline constexpr Mark kMarkWrite = 1;
+inline constexpr Mark kMarkStrong = 2;
+inline constexpr unsigned kMarkLaneShift = 2;
+inline constexpr unsigned kMarkOwnShift = 7;
+
+/// Whether two accesses are a race if nothing orders them.
+inline bool conflict(Mark a, Mark b) {
+  return ((a | b) & kMarkWrite) != 0 && (a & b & kMarkStrong) == 0;
+}
+
+inline constexpr unsigned kCellPageBytes = 1024;
+
+/// The cells of 1 KiB. A cell stands for 4 bytes, or fewer once a shorter access came.
+class CellPage {
+ public:
+  CellPage();
+
+  /// Bytes of a cell: 1 << shift.
+  unsigned shift() const { return shift_; }
+  /// Makes cells of 1 << shift bytes, if they are larger.
+  void refine(unsigned shift);
+  void clear();
+  /// Writes or reads of the whole page.
+  void cover(Mark mark);
+
+  unsigned size() const { return kCellPageBytes >> shift_; }
+  Mark* writes() { return marks_.data(); }
+  Mark* reads() { return marks_.data() + size(); }
+  /// The last reads; valid if has_others().
+  Mark* others() { return others_.data(); }
+  bool has_others() const { return !others_.empty(); }
+  void make_others() { others_.resize(size()); }
+
+  // For global memory.
+  std::atomic<bool> locked{false};
+  CellPage* next = nullptr;      ///< of all pages of an allocation
+  std::uint64_t generation = 0;  ///< of the numbers of work in the marks
+  std::size_t covers = 0;        ///< covers of the allocation that are in the cells
+  Mark newest = 0;
+
+ private:
+  unsigned shift_ = 2;
+  std::vector<Mark> marks_;  ///< writes, then reads
+  std::vector<Mark> others_;
+};
+
+/// Locks a page while it is in scope.
+class PageLock {
+ public:
+  explicit PageLock(CellPage& page) : page_(page) {
+    while (page_.locked.exchange(true, std::memory_order_acquire)) wait();
+  }
+  ~PageLock() { page_.locked.store(false, std::memory_order_release); }
+  PageLock(const PageLock&) = delete;
+  PageLock& operator=(const PageLock&) = delete;
+
+ private:
+  static void wait();
+  CellPage& page_;
+};
+
+/// Cells of one allocation, a page of them made on first use. Thread-safe; a page is used under its
+/// lock.
 class GlobalCells {
  public:
-  GlobalCells() = default;
+  explicit GlobalCells(std::uint64_t bytes);
+  ~GlobalCells();
   GlobalCells(const GlobalCells&) = delete;
   GlobalCells& operator=(const GlobalCells&) = delete;
+
+  /// The page that has byte `offset`; null if there is no memory for it.
+  CellPage* page(std::uint64_t offset);
+  /// The same if it exists, else null.
+  CellPage* existing_page(std::uint64_t offset) const;
+
+  /// An access to a range by a copy or a fill. Pages take it over when they are next used.
+  struct Cover {
+    std::uint64_t begin = 0, end = 0, generation = 0;
+    Mark mark = 0;
+  };
+  void add_cover(const Cover& cover);
+  std::vector<Cover> covers() const;
+  /// Takes over the covers that a locked page lacks.
+  void catch_up(CellPage& page, std::uint64_t offset);
+
+ private:
+  std::uint64_t count_ = 0;
+  std::atomic<CellPage*>* pages_ = nullptr;  ///< null until the first use; zero pages cost nothing
+  std::once_flag made_;
+  std::atomic<CellPage*> all_{nullptr};
+  mutable std::mutex mutex_;
+  std::vector<Cover> covers_;
+  std::size_t dropped_covers_ = 0;  ///< that were before covers_[0]
+  std::atomic<std::size_t> cover_count_{0};
 };
 
 }  // namespace cuda_twin

@@ -31,4 +31,9 @@ void on_warp_sync(Warp& warp, LaneMask lanes);
 /// fence or membar of a scope that is larger than a thread.
 void on_fence(Warp& warp, LaneMask lanes);
 
+/// A copy or a fill, piece of work `work`, reads or writes bytes of one allocation. The text of a
+/// race with earlier accesses, for a finding of the check "work race"; "" if there is none.
+std::string on_copy(const Space& space, std::uint64_t work, std::uint64_t address,
+                    std::uint64_t bytes, bool write);
+
 }  // namespace cuda_twin::races

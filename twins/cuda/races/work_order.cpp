@@ -24,6 +24,7 @@ struct Point {
   std::uint64_t horizon = 0;
   std::shared_ptr<const Clocks> others;
   std::string name;
+  WorkOrder::Describe describe;
 };
 
 /// The later of both for each lane, without those that `horizon` covers.
@@ -75,13 +76,21 @@ struct WorkOrder::State {
                ? nullptr
                : &points[points.size() - 1 - age];
   }
-  std::uint64_t known() const {
-    std::uint64_t known = last_number;
+  /// All work up to this number is ordered before work that begins after `clocks`, and after all
+  /// work up to `known`.
+  std::uint64_t horizon_of(const Clocks& clocks, std::uint64_t known) const {
+    std::uint64_t horizon = last_number;
     for (const auto& [lane, state] : open) {
-      known = std::min(known, state.unknown.front().number - 1);
+      const std::uint64_t position = position_in(clocks, lane);
+      const auto first = std::partition_point(
+          state.unknown.begin(), state.unknown.end(), [&](const LaneClock& clock) {
+            return clock.position <= position || clock.number <= known;
+          });
+      if (first != state.unknown.end()) horizon = std::min(horizon, first->number - 1);
     }
-    return known;
+    return std::max(horizon, known);
   }
+  std::uint64_t known() const { return horizon_of({}, 0); }
   /// The predecessor whose lane goes on, or null.
   const Point* continued(std::span<const std::uint64_t> predecessors) const {
     for (const std::uint64_t number : predecessors) {
@@ -92,23 +101,31 @@ struct WorkOrder::State {
     }
     return nullptr;
   }
-  std::shared_ptr<const Clocks> joined(std::span<const std::uint64_t> predecessors,
-                                       std::uint64_t horizon) const {
-    Clocks clocks = merged(*host, {}, horizon);
+  /// What work after `predecessors` and after the host's waits knows.
+  void join(std::span<const std::uint64_t> predecessors, Point& now) const {
+    Clocks clocks = *host;
+    std::uint64_t known_horizon = known();
     for (const std::uint64_t number : predecessors) {
       const Point* const before = point(number);
-      if (before == nullptr || number <= horizon) continue;
-      clocks = merged(clocks, *before->others, horizon);
-      clocks = merged(clocks, {before->self}, horizon);
+      if (before == nullptr) continue;
+      known_horizon = std::max(known_horizon, before->horizon);
+      clocks = merged(clocks, *before->others, known_horizon);
+      clocks = merged(clocks, {before->self}, known_horizon);
     }
-    return std::make_shared<const Clocks>(std::move(clocks));
+    now.horizon = horizon_of(clocks, known_horizon);
+    now.others = std::make_shared<const Clocks>(merged(clocks, {}, now.horizon));
   }
-  void host_knows(const LaneClock& clock) {
-    const auto lane = open.find(clock.lane);
-    if (lane == open.end()) return;
-    auto& unknown = lane->second.unknown;
-    while (!unknown.empty() && unknown.front().position <= clock.position) unknown.pop_front();
-    if (unknown.empty()) open.erase(lane);
+  /// The host waited for work that knows `clocks`, and all work up to `horizon`.
+  void host_knows(const Clocks& clocks, std::uint64_t horizon) {
+    for (auto lane = open.begin(); lane != open.end();) {
+      auto& unknown = lane->second.unknown;
+      const std::uint64_t position = position_in(clocks, lane->first);
+      while (!unknown.empty() &&
+             (unknown.front().position <= position || unknown.front().number <= horizon)) {
+        unknown.pop_front();
+      }
+      lane = unknown.empty() ? open.erase(lane) : std::next(lane);
+    }
   }
 };
 
@@ -120,12 +137,11 @@ std::uint64_t WorkOrder::after(std::span<const std::uint64_t> predecessors, std:
   State& state = *state_;
   Point now;
   now.name = std::move(name);
-  now.horizon = state.known();
   const Point* const before = state.continued(predecessors);
   now.self.number = state.last_number + 1;
   now.self.lane = before != nullptr ? before->self.lane : ++state.last_lane;
   now.self.position = before != nullptr ? before->self.position + 1 : 1;
-  now.others = state.joined(predecessors, now.horizon);
+  state.join(predecessors, now);
   OpenLane& lane = state.open[now.self.lane];
   lane.last = now.self.position;
   lane.unknown.push_back(now.self);
@@ -141,7 +157,7 @@ void WorkOrder::host_waited(std::uint64_t work) {
   if (point == nullptr) return;
   Clocks clocks = merged(*state_->host, *point->others, 0);
   clocks = merged(clocks, {point->self}, 0);
-  for (const LaneClock& clock : clocks) state_->host_knows(clock);
+  state_->host_knows(clocks, point->horizon);
   state_->host = std::make_shared<const Clocks>(merged(clocks, {}, state_->known()));
 }
 
@@ -164,13 +180,22 @@ bool WorkOrder::ordered(std::uint64_t before, std::uint64_t later) const {
 std::uint64_t WorkOrder::horizon(std::uint64_t work) const {
   const std::lock_guard lock(state_->mutex);
   const Point* const point = state_->point(work);
-  return point == nullptr ? 0 : point->horizon;
+  // Work without a number of ours: it is taken to be in order.
+  return point == nullptr ? (work == 0 ? 0 : work - 1) : point->horizon;
 }
 
-std::string WorkOrder::name(std::uint64_t work) const {
+void WorkOrder::set_describe(std::uint64_t work, Describe describe) {
+  const std::lock_guard lock(state_->mutex);
+  if (const Point* const point = state_->point(work)) {
+    const_cast<Point*>(point)->describe = std::move(describe);
+  }
+}
+
+std::string WorkOrder::describe(std::uint64_t work, std::int64_t mark) const {
   const std::lock_guard lock(state_->mutex);
   const Point* const point = state_->point(work);
-  return point == nullptr ? "earlier work" : point->name;
+  if (point == nullptr) return "earlier work";
+  return point->describe ? point->name + ", " + point->describe(mark) : point->name;
 }
 
 }  // namespace cuda_twin

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,7 +33,12 @@ class WorkOrder {
   bool ordered(std::uint64_t before, std::uint64_t later) const;
   /// All work up to this number is ordered before `work`.
   std::uint64_t horizon(std::uint64_t work) const;
-  std::string name(std::uint64_t work) const;
+  /// How this piece of work describes one of its accesses (races/cells.h): "block 3, warp 1, lane 0
+  /// at line 12". Kept with the work.
+  using Describe = std::function<std::string(std::int64_t mark)>;
+  void set_describe(std::uint64_t work, Describe describe);
+  /// Name of the work, and its description of an access.
+  std::string describe(std::uint64_t work, std::int64_t mark) const;
 
  private:
   struct State;
