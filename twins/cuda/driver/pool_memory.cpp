@@ -86,8 +86,8 @@ void finish_pending(PoolAllocation& memory) {
 }
 
 CUresult show(PoolAllocation& memory) {
-  memory.storage->granted = memory.pool->readers;
-  memory.storage->read_only = memory.pool->writers == 0;
+  memory.storage->granted = memory.readers;
+  memory.storage->read_only = memory.writers == 0;
   memory.mapped = memory.space->map(memory.address, memory.storage, 0, memory.bytes) != nullptr;
   return memory.mapped ? CUDA_SUCCESS : refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
 }
@@ -144,6 +144,8 @@ CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
   if (made->address == 0)
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no addresses for the allocation");
   const PoolsLock lock = lock_pools();
+  made->readers = pool->readers;
+  made->writers = pool->writers;
   forget_ended();
   driver().pool_allocations[made->address] = made;
   memory = std::move(made);
@@ -185,9 +187,13 @@ CUresult perform_allocation(PoolAllocation& memory) {
 void grant_access(const Pool& pool) {
   for (const auto& [address, weak] : driver().pool_allocations) {
     const std::shared_ptr<PoolAllocation> memory = weak.lock();
-    if (memory == nullptr || memory->pool.get() != &pool || !memory->mapped) continue;
-    memory->space->remove(address);
-    show(*memory);
+    if (memory == nullptr || memory->pool.get() != &pool || memory->of_graph) continue;
+    memory->readers = pool.readers;
+    memory->writers = pool.writers;
+    if (memory->mapped) {
+      memory->space->remove(address);
+      show(*memory);
+    }
   }
 }
 

@@ -47,6 +47,8 @@ struct PoolAllocation {
   std::list<PendingFree>::iterator pending;
   bool is_pending = false;
 
+  std::uint32_t readers = 0, writers = 0;  ///< bit d: device d may use it
+
   bool of_graph = false;
   bool freed_in_graph = false;   ///< its graph has a node that frees it
   bool freed_elsewhere = false;  ///< another graph has one

@@ -8,6 +8,7 @@
 #include "cuda/graphs/captures.h"
 #include "cuda/graphs/exec.h"
 #include "cuda/graphs/graphs.h"
+#include "cuda/graphs/nodes.h"
 
 namespace cuda_twin {
 namespace {
@@ -68,13 +69,20 @@ CUresult refuse_unsafe() {
 }
 
 /// A graph that is launched in a capturing stream becomes a child graph.
-CUresult as_node(Work& work) {
-  const auto* const launch = std::get_if<GraphWork>(&work);
-  if (launch == nullptr) return CUDA_SUCCESS;
-  std::shared_ptr<Graph> child = graph_of(*launch->graph->plan);
+CUresult prepare(const Graph&, GraphWork& launch, Work& work) {
+  std::shared_ptr<Graph> child = graph_of(*launch.graph->plan);
   if (has_memory_nodes(*child))
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "a child graph cannot allocate or free memory");
+  if (extents_of(*child).levels >= kDeepest)
+    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "too many levels of child graphs");
   work = ChildGraphWork{std::move(child)};
+  return CUDA_SUCCESS;
+}
+CUresult prepare(const Graph& graph, FreeWork& free, Work&) {
+  return note_free(graph, *free.memory);
+}
+template <class Other>
+CUresult prepare(const Graph&, Other&, Work&) {
   return CUDA_SUCCESS;
 }
 
@@ -118,7 +126,13 @@ Captured capture_work(Stream& stream, Work& work) {
     return legacy == CUDA_SUCCESS ? kNotTaken : taken(legacy);
   }
   if (capture->invalid) return invalidated();
-  if (const CUresult code = as_node(work); code != CUDA_SUCCESS) {
+  const CUresult code = std::visit(
+      [&](auto& kind) {
+        auto copy = kind;
+        return prepare(*capture->graph, copy, work);
+      },
+      work);
+  if (code != CUDA_SUCCESS) {
     capture->invalid = true;
     return taken(code);
   }

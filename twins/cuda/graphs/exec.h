@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -40,12 +41,18 @@ void each_step(const Plan& plan, const Visit& visit) {
   }
 }
 
+/// The step that was made from this node, also of a child graph; null if there is none.
+const Step* step_of(const Plan& plan, CUgraphNode source);
+/// A copy of the plan in which one step, also of a child graph, has other work.
+std::shared_ptr<Plan> with_step(const Plan& plan, CUgraphNode source, const Step& step);
+
 /// The end of a launch, for the next one of the same executable graph to wait for. It has also
 /// ended when it never ran, because its stream was lost or destroyed.
 class Turn {
  public:
   void end();
   void wait();
+  std::uint64_t number = 0;  ///< of the launch's last piece of work. Under GraphExec::launching
 
  private:
   std::mutex lock_;
@@ -66,28 +73,26 @@ struct GraphLaunch {
   GraphLaunch() = default;
   GraphLaunch(const GraphLaunch&) = delete;
   GraphLaunch& operator=(const GraphLaunch&) = delete;
-  ~GraphLaunch() { turn->end(); }
+  ~GraphLaunch();  ///< its events and its turn end, whether it ran or not
 
   std::shared_ptr<const Plan> plan;
-  std::vector<Task> tasks;  ///< each after those that it waits for
+  std::vector<Task> tasks;
+  std::list<Work> events;  ///< records and waits, with the numbers of this launch
   std::shared_ptr<Turn> turn = std::make_shared<Turn>();
   std::shared_ptr<Turn> previous;  ///< of the launch before this one; null: none
-  std::uint64_t previous_number = 0;
-  std::uint64_t end_number = 0;
   std::uint64_t seed = 0;  ///< of the order; 0: that of the steps
 };
 
 struct GraphExec {
-  /// Held from taking a turn until the stream has the launch. Taken before Graphs::lock.
+  /// Held from taking a turn until the stream has the launch. Taken before Driver::graphs_mutex.
   std::mutex launching;
 
-  // Under Graphs::lock:
+  // Under Driver::graphs_mutex:
   std::shared_ptr<const Plan> plan;  ///< replaced, never changed: launches keep theirs
-  CUgraph source = nullptr;
   unsigned long long flags = 0;
 
   // Under `launching`:
-  std::shared_ptr<GraphLaunch> last;
+  std::shared_ptr<Turn> last_turn;  ///< of the last launch; null: none
   std::uint64_t launches = 0;
 };
 

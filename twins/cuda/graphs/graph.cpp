@@ -144,8 +144,6 @@ std::shared_ptr<Graph> clone(const Graph& graph) {
     Node& made = add_node(*copy, std::move(work), node->context, {});
     made.type = node->type;
     made.origin = node->handle;
-    made.notes = node->notes;
-    made.notes.parameters.clear();
     copies[node.get()] = &made;
   }
   for (const auto& node : graph.nodes) {

@@ -18,14 +18,6 @@ struct Edge {
   CUgraphEdgeData data{};
 };
 
-/// What the call that added a node gave and no Work has, for the functions that return it.
-struct NodeNotes {
-  CUmemPoolProps pool{};  ///< of an allocation
-  std::vector<CUmemAccessDesc> access;
-  std::uint64_t bytes = 0;
-  std::vector<void*> parameters;  ///< pointers into KernelWork::parameters, made on request
-};
-
 struct Node {
   CUgraphNode handle = nullptr;
   Graph* graph = nullptr;
@@ -35,7 +27,7 @@ struct Node {
   std::vector<Edge> before;  ///< in the order in which they were added
   std::vector<Node*> after;
   CUgraphNode origin = nullptr;  ///< of a clone: the node that it is a copy of
-  NodeNotes notes;
+  std::vector<void*> parameters;  ///< into KernelWork::parameters, for cuGraphKernelNodeGetParams
 };
 
 struct Graph {
@@ -43,7 +35,7 @@ struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;  ///< in the order in which they were added
   bool capturing = false;                    ///< belongs to a capture that has not ended
   Node* owner = nullptr;                     ///< of a child graph: its node
-  int instances = 0;                         ///< executable graphs made of it
+  std::weak_ptr<GraphExec> instance;         ///< the only one, if it has memory nodes
 };
 
 CUgraphNodeType type_of(const Work& work);
