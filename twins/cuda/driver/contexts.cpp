@@ -95,7 +95,7 @@ CUresult any_context(CUcontext handle, std::shared_ptr<Context>& context) {
 
 void end_context(Context& context) {
   if (context.destroyed.exchange(true)) return;
-  drop_captures();
+  drop_captures(context);
   close_streams(context);
   Driver& state = driver();
   forget(state.streams, context);

@@ -2,6 +2,7 @@
 
 #include "cuda/call.h"
 #include "cuda/driver/kinds.h"
+#include "cuda/driver/pools.h"
 
 namespace cuda_twin {
 namespace {
@@ -74,12 +75,18 @@ bool empty(const CopyWork& work) {
   return work.row_bytes == 0 || work.rows == 0 || work.planes == 0;
 }
 
+bool will_be_there(std::uint64_t address, std::uint64_t bytes) {
+  const std::shared_ptr<PoolAllocation> memory = pool_allocation_at(address);
+  return memory != nullptr && bytes <= memory->address + memory->bytes - address;
+}
+
 /// All bytes of the range, in one or several extents.
 bool is_live(std::uint64_t address, std::uint64_t bytes) {
   const Space& space = *driver().space;
   while (bytes > 0) {
     const ExtentPtr extent = space.find(address);
-    if (extent == nullptr) return false;
+    // Stream-ordered memory may be there in time.
+    if (extent == nullptr) return will_be_there(address, bytes);
     const std::uint64_t part = std::min(bytes, extent->end() - address);
     address += part;
     bytes -= part;

@@ -18,7 +18,7 @@ CUresult check(const CopyWork& work) {
 
 /// In the default stream; the call returns when the bytes are there.
 CUresult copy_now(Context& context, CopyWork work) {
-  CUDA_TWIN_TRY(refuse_unsafe_call());
+  CUDA_TWIN_TRY(refuse_synchronize(*context.legacy));
   CUDA_TWIN_TRY(check(work));
   return submit_and_wait(context, *context.legacy, std::move(work));
 }

@@ -23,7 +23,7 @@ CUresult check(const FillWork& work) {
 }
 
 CUresult fill_now(Context& context, FillWork work) {
-  CUDA_TWIN_TRY(refuse_unsafe_call());
+  CUDA_TWIN_TRY(refuse_synchronize(*context.legacy));
   CUDA_TWIN_TRY(check(work));
   return submit_and_wait(context, *context.legacy, work);
 }

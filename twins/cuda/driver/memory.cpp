@@ -1,6 +1,7 @@
 // Memory of devices, and managed memory.
 #include "cuda/call.h"
 #include "cuda/driver/kinds.h"
+#include "cuda/driver/pools.h"
 #include "cuda/graphs/capture.h"
 
 namespace cuda_twin {
@@ -71,6 +72,9 @@ CUresult cuMemFree(CUdeviceptr address) {
     CUDA_TWIN_TRY(refuse_unsafe_call());
     // Work that was submitted may use the memory.
     CUDA_TWIN_TRY(synchronize(context));
+    bool in_pool = false;
+    CUDA_TWIN_TRY(free_pool_memory(address, in_pool));
+    if (in_pool) return CUDA_SUCCESS;
     const ExtentPtr extent = driver().space->find(address);
     const bool managed = extent != nullptr && extent->kind == MemoryKind::kManaged;
     return release(address, managed ? MemoryKind::kManaged : MemoryKind::kDevice);

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "cuda/call.h"
+#include "cuda/driver/pools.h"
 #include "cuda/driver/thread.h"
 #include "cuda/driver/worker.h"
 #include "cuda/graphs/run.h"
@@ -33,11 +34,8 @@ struct Performer {
   CUresult operator()(const WaitValueWork& work) const {
     return perform_wait_value(context, work);
   }
-  // The memory of an address that was given out exists from the call on.
-  CUresult operator()(const AllocateWork&) const { return CUDA_SUCCESS; }
-  CUresult operator()(const FreeWork& work) const {
-    return release(work.address, MemoryKind::kDevice);
-  }
+  CUresult operator()(const AllocateWork& work) const { return perform_allocation(*work.memory); }
+  CUresult operator()(const FreeWork& work) const { return perform_free(*work.memory); }
   CUresult operator()(const GraphWork& work) const {
     return work.launch == nullptr ? CUDA_SUCCESS : perform_graph(context, *work.launch, number);
   }

@@ -3,6 +3,7 @@
 
 #include "cuda/call.h"
 #include "cuda/driver/kinds.h"
+#include "cuda/driver/pools.h"
 
 namespace cuda_twin {
 namespace {
@@ -72,7 +73,10 @@ constexpr PointerRow kPointerRows[] = {
        put(v, e.read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
      }},
     {CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
-     [](void* v, const Extent&, std::uint64_t) { put(v, std::uint64_t{0}); }},
+     [](void* v, const Extent&, std::uint64_t address) {
+       const std::shared_ptr<PoolAllocation> memory = pool_allocation_at(address);
+       put(v, memory == nullptr ? nullptr : memory->pool->handle);
+     }},
 };
 
 const PointerRow* row_of(CUpointer_attribute attribute) {

@@ -208,14 +208,14 @@ CUresult perform_free(PoolAllocation& memory) {
   return CUDA_SUCCESS;
 }
 
-CUresult free_pool_memory(Context& context, std::uint64_t address, bool& found) {
+CUresult free_pool_memory(std::uint64_t address, bool& found) {
   const std::shared_ptr<PoolAllocation> memory = pool_allocation_at(address);
   found = memory != nullptr && memory->address == address;
   if (!found) return CUDA_SUCCESS;
-  const CUresult waited = synchronize(context);
+  if (memory->freed_in_graph)
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the graph that allocates this memory frees it");
   CUDA_TWIN_TRY(end_use(*memory, nullptr));
-  const CUresult freed = perform_free(*memory);
-  return waited == CUDA_SUCCESS ? freed : waited;
+  return perform_free(*memory);
 }
 
 std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address) {

@@ -63,9 +63,9 @@ struct PoolAllocation {
 CUresult perform_allocation(PoolAllocation& memory);
 CUresult perform_free(PoolAllocation& memory);
 
-/// cuMemFree of an address of a pool: waits for the work that may use it. `found` is false for any
-/// other address.
-CUresult free_pool_memory(Context& context, std::uint64_t address, bool& found);
+/// cuMemFree of an address of a pool, when no work uses it any more. `found` is false for any other
+/// address.
+CUresult free_pool_memory(std::uint64_t address, bool& found);
 /// The allocation that begins at or holds this address, or null.
 std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address);
 

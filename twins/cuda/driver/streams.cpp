@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cuda/call.h"
+#include "cuda/driver/pools.h"
 #include "cuda/driver/worker.h"
 #include "cuda/graphs/capture.h"
 #include "cuda/races/work_order.h"
@@ -113,6 +114,7 @@ CUresult synchronize(Stream& stream) {
   const std::shared_ptr<Context> context = stream.context.lock();
   if (context == nullptr) return refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED, "no context");
   wait_for_all(with_waited(*context, stream));
+  release_pool_memory(*context->device);
   return surface(*context);
 }
 
@@ -124,6 +126,7 @@ CUresult synchronize(Context& context) {
     streams.push_back(context.legacy);
   }
   wait_for_all(streams);
+  release_pool_memory(*context.device);
   return surface(context);
 }
 

@@ -2,6 +2,7 @@
 #include "cuda/call.h"
 #include "cuda/driver/worker.h"
 #include "cuda/graphs/capture.h"
+#include "cuda/graphs/run.h"
 #include "cuda/races/work_order.h"
 
 namespace cuda_twin {
@@ -67,6 +68,9 @@ Submitted enqueue(Context& context, Stream& stream, Work work) {
   submitted.ticket = ++stream.submitted;
   number_record(work, submitted.number);
   stream.last_number = submitted.number;
+  if (const auto* const graph = std::get_if<GraphWork>(&work); graph && graph->launch) {
+    stream.last_number = order_launch(*graph->launch, submitted.number);
+  }
   stream.queue.push_back(
       {std::move(work), submitted.ticket, submitted.number, std::move(before.streams)});
   stream.changed.notify_all();

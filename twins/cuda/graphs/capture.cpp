@@ -240,6 +240,18 @@ void leave_capture(Stream& stream) {
   std::erase_if(capture->members, [&](const auto& each) { return each->stream.get() == &stream; });
 }
 
+void drop_captures(const Context& context) {
+  if (nothing_captures()) return;
+  const GraphsLock lock = lock_graphs();
+  const std::vector<std::shared_ptr<Capture>> all = driver().captures;
+  for (const auto& capture : all) {
+    const bool is_of_context = std::ranges::any_of(capture->members, [&](const auto& each) {
+      return each->stream->context.lock().get() == &context;
+    });
+    if (is_of_context) end_capture(capture, false);
+  }
+}
+
 void drop_captures() {
   if (nothing_captures()) return;
   const GraphsLock lock = lock_graphs();

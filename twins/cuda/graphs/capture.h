@@ -41,7 +41,9 @@ bool is_capturing(const Stream& stream);
 /// Before a stream is destroyed: a capture that it takes part in is invalid; one that it began
 /// ends.
 void leave_capture(Stream& stream);
-/// Drops all captures, for cuda_twin_reset() and contexts that end.
+/// Drops the captures that streams of this context take part in.
+void drop_captures(const Context& context);
+/// For cuda_twin_reset().
 void drop_captures();
 
 }  // namespace cuda_twin

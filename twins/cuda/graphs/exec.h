@@ -80,7 +80,7 @@ struct GraphLaunch {
   std::list<Work> events;  ///< records and waits, with the numbers of this launch
   std::shared_ptr<Turn> turn = std::make_shared<Turn>();
   std::shared_ptr<Turn> previous;  ///< of the launch before this one; null: none
-  std::uint64_t seed = 0;  ///< of the order; 0: that of the steps
+  std::uint64_t seed = 0;          ///< of the order; 0: that of the steps
 };
 
 struct GraphExec {

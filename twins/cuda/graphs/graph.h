@@ -26,7 +26,7 @@ struct Node {
   Work work;
   std::vector<Edge> before;  ///< in the order in which they were added
   std::vector<Node*> after;
-  CUgraphNode origin = nullptr;  ///< of a clone: the node that it is a copy of
+  CUgraphNode origin = nullptr;   ///< of a clone: the node that it is a copy of
   std::vector<void*> parameters;  ///< into KernelWork::parameters, for cuGraphKernelNodeGetParams
 };
 

@@ -31,8 +31,7 @@ CUresult add(const Place& place, CUgraphNodeType type, const Make& make) {
   if (graph->nodes.size() >= kMostNodes)
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the graph has too many nodes");
   std::vector<Edge> edges;
-  CUDA_TWIN_TRY(
-      edges_of(*graph, place.dependencies, place.edges, place.count, edges, type));
+  CUDA_TWIN_TRY(edges_of(*graph, place.dependencies, place.edges, place.count, edges, type));
   NewNode made;
   CUDA_TWIN_TRY(make(*graph, made));
   *place.node = publish(add_node(*graph, std::move(made.work), std::move(made.context), edges));
@@ -82,9 +81,8 @@ CUresult child_node(const Graph& parent, CUgraph handle, NewNode& node) {
   return CUDA_SUCCESS;
 }
 CUresult add_child(const Place& place, CUgraph child) {
-  return add(place, CU_GRAPH_NODE_TYPE_GRAPH, [&](const Graph& graph, NewNode& node) {
-    return child_node(graph, child, node);
-  });
+  return add(place, CU_GRAPH_NODE_TYPE_GRAPH,
+             [&](const Graph& graph, NewNode& node) { return child_node(graph, child, node); });
 }
 
 CUresult check_allocation(const CUDA_MEM_ALLOC_NODE_PARAMS& params, Device*& device) {
@@ -137,9 +135,8 @@ CUresult free_node(const Graph& graph, CUdeviceptr address, NewNode& node) {
   return CUDA_SUCCESS;
 }
 CUresult add_free(const Place& place, CUdeviceptr address) {
-  return add(place, CU_GRAPH_NODE_TYPE_MEM_FREE, [&](const Graph& graph, NewNode& node) {
-    return free_node(graph, address, node);
-  });
+  return add(place, CU_GRAPH_NODE_TYPE_MEM_FREE,
+             [&](const Graph& graph, NewNode& node) { return free_node(graph, address, node); });
 }
 
 /// cuGraphAddNode: one function for each type.
@@ -225,8 +222,9 @@ extern "C" {
 
 CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                               size_t count, const CUDA_KERNEL_NODE_PARAMS* params) {
-  return call(__func__,
-              [&] { return add_kernel({node, graph, dependencies, nullptr, count}, params); });
+  return call(__func__, [&] {
+    return add_kernel({node, graph, dependencies, nullptr, count}, params);
+  });
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
@@ -246,14 +244,16 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
 
 CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                             size_t count, const CUDA_HOST_NODE_PARAMS* params) {
-  return call(__func__,
-              [&] { return add_host({node, graph, dependencies, nullptr, count}, params); });
+  return call(__func__, [&] {
+    return add_host({node, graph, dependencies, nullptr, count}, params);
+  });
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                                   size_t count, CUgraph child) {
-  return call(__func__,
-              [&] { return add_child({node, graph, dependencies, nullptr, count}, child); });
+  return call(__func__, [&] {
+    return add_child({node, graph, dependencies, nullptr, count}, child);
+  });
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
@@ -263,26 +263,30 @@ CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph,
                                    const CUgraphNode* dependencies, size_t count, CUevent event) {
-  return call(__func__,
-              [&] { return add_record({node, graph, dependencies, nullptr, count}, event); });
+  return call(__func__, [&] {
+    return add_record({node, graph, dependencies, nullptr, count}, event);
+  });
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                                  size_t count, CUevent event) {
-  return call(__func__,
-              [&] { return add_wait({node, graph, dependencies, nullptr, count}, event); });
+  return call(__func__, [&] {
+    return add_wait({node, graph, dependencies, nullptr, count}, event);
+  });
 }
 
 CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                                 size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
-  return call(__func__,
-              [&] { return add_allocation({node, graph, dependencies, nullptr, count}, params); });
+  return call(__func__, [&] {
+    return add_allocation({node, graph, dependencies, nullptr, count}, params);
+  });
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                                size_t count, CUdeviceptr address) {
-  return call(__func__,
-              [&] { return add_free({node, graph, dependencies, nullptr, count}, address); });
+  return call(__func__, [&] {
+    return add_free({node, graph, dependencies, nullptr, count}, address);
+  });
 }
 
 CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,

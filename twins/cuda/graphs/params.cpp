@@ -27,9 +27,11 @@ CUresult event_node(CUevent handle, NewNode& node) {
 }
 
 CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& params) {
-  const bool element = params.elementSize == 1 || params.elementSize == 2 || params.elementSize == 4;
+  const bool element =
+      params.elementSize == 1 || params.elementSize == 2 || params.elementSize == 4;
   if (!element || params.width == 0 || params.height == 0)
-    return refuse(CUDA_ERROR_INVALID_VALUE, "elements have 1, 2 or 4 bytes, and there is one at least");
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  "elements have 1, 2 or 4 bytes, and there is one at least");
   if (params.width > kMostFill / params.elementSize || params.height > kMostFill)
     return refuse(CUDA_ERROR_INVALID_VALUE, "more bytes than a device has");
   if (params.dst % params.elementSize != 0)

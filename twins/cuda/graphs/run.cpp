@@ -141,7 +141,8 @@ std::uint64_t order_launch(GraphLaunch& launch, std::uint64_t number) {
   std::uint64_t last = number;
   each_in_order(launch.tasks, [&](std::size_t at) {
     Task& task = launch.tasks[at];
-    task.number = works.after(before[at], task.work == nullptr ? "graph" : name_of_work(*task.work));
+    task.number =
+        works.after(before[at], task.work == nullptr ? "graph" : name_of_work(*task.work));
     order_record(launch, task);
     last = task.number;
     for (const std::size_t later : task.after) before[later].push_back(task.number);
