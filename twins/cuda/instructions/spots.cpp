@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "cuda/instructions/race_loops.h"
 #include "cuda/races/check.h"
 #include "cuda/races/global.h"
 #include "cuda/races/shared.h"
@@ -170,13 +171,71 @@ bool races_checked(const Warp& warp, PtxSpace space) {
                                     : warp.block->launch->global_races != nullptr;
 }
 
+/// visit(byte, part) for the part of a run in each page of cells.
+template <class Visit>
+bool each_part(std::uint64_t begin, std::uint64_t bytes, unsigned lane_bytes, Visit visit) {
+  RunPart part;
+  part.lane_shift = static_cast<unsigned>(std::countr_zero(lane_bytes));
+  while (part.before < bytes) {
+    const std::uint64_t at = begin + part.before;
+    part.first = static_cast<unsigned>(at % kCellPageBytes);
+    part.bytes = static_cast<unsigned>(
+        std::min<std::uint64_t>(bytes - part.before, kCellPageBytes - part.first));
+    if (!visit(at, part)) return false;
+    part.before += part.bytes;
+  }
+  return true;
+}
+
+/// Consecutive lanes. False if a lane may be in a race.
+bool run_is_ordered(Warp& warp, const Area& area, const Addresses& addresses, unsigned bytes,
+                    AccessFlags access) {
+  const std::uint64_t all = addresses.high - addresses.low;
+  if (area.extent == nullptr) {
+    SharedRaces& races = *warp.block->shared_races;
+    const Marks marks = races.marks(warp, access);
+    return each_part(addresses.low, all, bytes, [&](std::uint64_t at, const RunPart& part) {
+      return scan(races.page(at), part, marks);
+    });
+  }
+  GlobalRaces& races = *warp.block->launch->global_races;
+  if (area.extent->cells == nullptr || !races.fits()) return false;
+  GlobalCells& cells = *area.extent->cells;
+  const Marks marks = races.marks(warp, access);
+  const std::uint64_t begin = addresses.low - area.begin + area.extent->cells_offset;
+  return each_part(begin, all, bytes, [&](std::uint64_t at, const RunPart& part) {
+    CellPage* const page = cells.page(at);
+    if (page == nullptr) return true;
+    const PageLock lock(*page);
+    return !ready_page(cells, *page, at, races.generation()) || scan(*page, part, marks);
+  });
+}
+
+/// Lanes whose accesses stand for those of all: of neighbours with one address the first and the
+/// last.
+LaneMask representatives(const Addresses& addresses, LaneMask active) {
+  if (active != kAllLanes) return active;
+  LaneMask kept = LaneMask{1} | LaneMask{1} << (kLanes - 1);
+  for (unsigned i = 1; i + 1 < kLanes; ++i) {
+    const bool inner =
+        addresses.at[i] == addresses.at[i - 1] && addresses.at[i] == addresses.at[i + 1];
+    kept |= LaneMask{!inner} << i;
+  }
+  return kept;
+}
+
 bool check_races(Warp& warp, PtxSpace space, const Area& area, const Addresses& addresses,
                  unsigned bytes, AccessFlags access, LaneMask active) {
   if (!races_checked(warp, space)) return true;
-  if (space == PtxSpace::kShared && (access & kWrite) != 0) {
-    warp.block->shared_races->begin_store(warp);
+  const bool shared = space == PtxSpace::kShared;
+  if (shared && (access & kWrite) != 0) warp.block->shared_races->begin_store(warp);
+  const bool strong = (access & kStrong) != 0;
+  if (!strong && addresses.count != 0 && run_is_ordered(warp, area, addresses, bytes, access)) {
+    return true;
   }
-  for (LaneMask left = active; left != 0; left &= left - 1) {
+  const bool all = strong || (access & kWrite) != 0;
+  for (LaneMask left = all ? active : representatives(addresses, active); left != 0;
+       left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     Spot spot;
     spot.space = space;

@@ -56,6 +56,7 @@ class GlobalRaces {
   explicit GlobalRaces(const Launch& launch);
 
   std::uint64_t generation() const { return generation_; }
+  bool fits() const { return layout_.fits; }
   Marks marks(const Warp& warp, AccessFlags access) const;
   bool check(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes, AccessFlags access);
 
