@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kernels.h"
+#include "numbers.h"
 
 namespace mma_test {
 
