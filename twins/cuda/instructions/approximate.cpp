@@ -65,7 +65,8 @@ template <class Format>
 [[gnu::always_inline]] inline double slack_absolute(double value, double bound, Amount amount) {
   const double slack = bound - 0.5 * Format::ulp(value);
   const double usual = 2 * bound * std::fabs(value);
-  return amount.worst || slack < usual ? slack : usual;
+  const bool whole = amount.worst | (slack < usual);
+  return whole ? slack : usual;
 }
 
 /// value + the part of `slack`, up or down by the bits of the input.
@@ -76,26 +77,29 @@ template <class Format>
   return value + double_of(bits_of(slack * amount.part) ^ sign);
 }
 
-// Each function: the result in double for an input, disturbed, special values included. A NaN or
-// an infinite input may reach the arithmetic; the last selections are for them.
+// Each function: the inputs whose result is NaN, and the result in double for all others,
+// disturbed, special values included.
 template <class Format>
 struct Ex2 {
+  [[gnu::always_inline]] static bool undefined(float x) { return x != x; }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
-    const double in = x > 200 ? 200.0 : x > -200 ? static_cast<double>(x) : -200.0;
-    const double value = power_of_two(in);
+    const auto in = static_cast<double>(x);
+    const double low = in > -200 ? in : -200;
+    const double value = power_of_two(low < 200 ? low : 200);
     double slack = 0;
     if constexpr (std::is_same_v<Format, Single>) slack = slack_in_ulps<Single>(value, 2);
     if constexpr (std::is_same_v<Format, F16>) slack = slack_relative<F16>(value, 0x1.125p-10);
     if constexpr (std::is_same_v<Format, Bf16>) slack = slack_relative<Bf16>(value, 0x1p-7);
     const double near = not_below_zero(disturbed(value, slack, bits_of(x), amount));
-    const double finite = x > -160 ? near : 0.0;
-    const double known = x == 0 ? 1.0 : finite;
-    return x != x ? double_of(kDoubleNan) : known;
+    const double finite = in > -160 ? near : 0.0;
+    const double known = in == 0 ? 1.0 : finite;
+    return known;
   }
 };
 
 template <class Format>
 struct Tanh {
+  [[gnu::always_inline]] static bool undefined(float x) { return x != x; }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
     const auto in = static_cast<double>(x);
     const double value = tangent_hyperbolic(in);
@@ -108,52 +112,58 @@ struct Tanh {
     const double near = disturbed(value, slack, bits_of(x), amount);
     const double limit = amount.worst ? 2.0 : 1.0;
     const double size = std::fabs(near) < limit ? std::fabs(near) : limit;
-    const double finite = std::fabs(x) < 0x1p-126f ? in : std::copysign(size, near);
-    const double known = std::fabs(x) > 0x1p127f ? std::copysign(1.0, in) : finite;
-    return x != x ? double_of(kDoubleNan) : known;
+    const double finite = std::fabs(in) < 0x1p-126 ? in : std::copysign(size, near);
+    const double known = std::fabs(in) > 0x1p127 ? std::copysign(1.0, in) : finite;
+    return known;
   }
 };
 
 struct Lg2 {
+  [[gnu::always_inline]] static bool undefined(float x) { return !(x >= 0); }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
     const auto in = static_cast<double>(x);
-    const double value = log2_of(x > 0 ? in : 1.0);
-    const bool near_one = x > 0.5f && x < 2.0f;
-    const double slack = near_one ? slack_absolute<Single>(value, 0x1p-22, amount)
-                                  : slack_relative<Single>(value, 0x1p-22);
+    const double value = log2_of(in > 0 ? in : 1.0);
+    const bool near_one = (in > 0.5) & (in < 2.0);
+    const double absolute = slack_absolute<Single>(value, 0x1p-22, amount);
+    const double relative = slack_relative<Single>(value, 0x1p-22);
+    const double slack = near_one ? absolute : relative;
     const double near = disturbed(value, slack, bits_of(x), amount);
     constexpr double kInfinity = __builtin_inf();
-    const double finite = x < __builtin_inff() ? near : kInfinity;
-    const double known = x == 0 ? -kInfinity : finite;
-    return x >= 0 ? known : double_of(kDoubleNan);
+    const double finite = in < __builtin_inf() ? near : kInfinity;
+    const double known = in == 0 ? -kInfinity : finite;
+    return known;
   }
 };
 
 struct Rsqrt {
+  [[gnu::always_inline]] static bool undefined(float x) { return !(x >= 0); }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
     const auto in = static_cast<double>(x);
-    const double value = reciprocal_root(x > 0 ? in : 1.0);
+    const double value = reciprocal_root(in > 0 ? in : 1.0);
     const double slack = slack_relative<Single>(value, 0x1.125p-23);
     const double near = disturbed(value, slack, bits_of(x), amount);
-    const double finite = x < __builtin_inff() ? near : 0.0;
-    const double known = x == 0 ? std::copysign(__builtin_inf(), in) : finite;
-    return x >= 0 ? known : double_of(kDoubleNan);
+    const double finite = in < __builtin_inf() ? near : 0.0;
+    const double pole = double_of((bits_of(in) & ~kDoubleMagnitude) | kDoubleInfinity);
+    const double known = in == 0 ? pole : finite;
+    return known;
   }
 };
 
 struct Sqrt {
+  [[gnu::always_inline]] static bool undefined(float x) { return !(x >= 0); }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
     const auto in = static_cast<double>(x);
-    const double value = in * reciprocal_root(x > 0 ? in : 1.0);
+    const double value = in * reciprocal_root(in > 0 ? in : 1.0);
     const double slack = slack_relative<Single>(value, 0x1p-23);
     const double near = disturbed(value, slack, bits_of(x), amount);
-    const double finite = x < __builtin_inff() ? near : in;
-    const double known = x == 0 ? in : finite;
-    return x >= 0 ? known : double_of(kDoubleNan);
+    const double finite = in < __builtin_inf() ? near : in;
+    const double known = in == 0 ? in : finite;
+    return known;
   }
 };
 
 struct Rcp {
+  [[gnu::always_inline]] static bool undefined(float x) { return x != x; }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
     const double value = 1.0 / static_cast<double>(x);
     return disturbed(value, slack_in_ulps<Single>(value, 1), bits_of(x), amount);
@@ -163,35 +173,54 @@ struct Rcp {
 /// The bound is for the document's range, |x| <= 2 pi, the smaller one of its two.
 template <std::uint64_t kQuarters>
 struct Wave {
-  static constexpr float kFar = 0x1p20f;
+  static constexpr double kFar = 0x1p20;
+  [[gnu::always_inline]] static bool undefined(float x) {
+    return !(std::fabs(x) < __builtin_inff());
+  }
   [[gnu::always_inline]] static double apply(float x, Amount amount) {
     const auto in = static_cast<double>(x);
-    const double value = sine(std::fabs(x) < kFar ? in : 0.0, kQuarters);
-    return finished(x, value, amount);
+    const double value = sine(std::fabs(in) < kFar ? in : 0.0, kQuarters);
+    return adjusted(x, value, amount);
   }
   /// Best effort: the remainder by the nearest double of 2 pi.
   static double apply_far(float x, Amount amount) {
     const double in = std::fmod(static_cast<double>(x), 0x1.921fb54442d18p+2);
-    return finished(x, sine(in, kQuarters), amount);
+    return adjusted(x, sine(in, kQuarters), amount);
   }
-  [[gnu::always_inline]] static double finished(float x, double value, Amount amount) {
-    const double bound = std::fabs(x) <= 0x1.921fb6p+2f ? 0x1.6ap-21 : 0x1.3bp-15;
+  [[gnu::always_inline]] static double adjusted(float x, double value, Amount amount) {
+    const auto in = static_cast<double>(x);
+    const double bound = std::fabs(in) <= 0x1.921fb6p+2 ? 0x1.6ap-21 : 0x1.3bp-15;
     const double near =
         disturbed(value, slack_absolute<Single>(value, bound, amount), bits_of(x), amount);
     constexpr bool kCosine = kQuarters != 0;
-    const double known = x == 0 ? (kCosine ? 1.0 : static_cast<double>(x)) : near;
-    return std::fabs(x) < __builtin_inff() ? known : double_of(kDoubleNan);
+    const double known = in == 0 ? (kCosine ? 1.0 : in) : near;
+    return known;
   }
 };
+
+/// The result in f32. The case of NaN is decided in the width of the result, so that the compiler
+/// does not mix masks of two widths.
+template <class Function, bool kFtz>
+[[gnu::always_inline]] inline float finished(float x, Amount amount) {
+  const auto value = static_cast<float>(Function::apply(x, amount));
+  const std::uint32_t bits = bits_of(kFtz ? flushed(value) : value);
+  return float_of(Function::undefined(x) ? kFloatNan : bits);
+}
+
+/// In a format of 16 bits.
+template <class Function, class Format>
+[[gnu::always_inline]] inline std::uint32_t narrowed(float x, Amount amount) {
+  const std::uint32_t bits = Format::narrow(Function::apply(x, amount));
+  return Function::undefined(x) ? 0x7FFFu : bits;
+}
 
 template <class Function, bool kFtz>
 Next run_single(Warp& warp, const Op& op, LaneMask active) {
   auto* to = lanes_of<float>(warp, op.args[0]);
   const auto* a = lanes_of<float>(warp, op.args[1]);
   const Amount amount(warp);
-  each_lane(to, active, [=](unsigned i) {
-    return result<kFtz, false>(static_cast<float>(Function::apply(operand<kFtz>(a[i]), amount)));
-  });
+  each_lane(to, active,
+            [=](unsigned i) { return finished<Function, kFtz>(operand<kFtz>(a[i]), amount); });
   return Next::kOn;
 }
 
@@ -207,9 +236,9 @@ Next run_wave(Warp& warp, const Op& op, LaneMask active) {
   for (unsigned i = 0; i < kLanes; ++i) {
     if ((active >> i & 1) == 0) continue;
     const float x = operand<kFtz>(a[i]);
-    const double value =
-        (far >> i & 1) != 0 ? Function::apply_far(x, amount) : Function::apply(x, amount);
-    to[i] = result<kFtz, false>(static_cast<float>(value));
+    to[i] = (far >> i & 1) != 0
+                ? result<kFtz, false>(static_cast<float>(Function::apply_far(x, amount)))
+                : finished<Function, kFtz>(x, amount);
   }
   return Next::kOn;
 }
@@ -220,9 +249,9 @@ Next run_half(Warp& warp, const Op& op, LaneMask active) {
   const auto* a = lanes_of<std::uint32_t>(warp, op.args[1]);
   const Amount amount(warp);
   each_lane(to, active, [=](unsigned i) {
-    const std::uint32_t low = Format::narrow(Function::apply(Format::wide(a[i] & 0xFFFFu), amount));
+    const std::uint32_t low = narrowed<Function, Format>(Format::wide(a[i] & 0xFFFFu), amount);
     if constexpr (!kPacked) return low;
-    return low | Format::narrow(Function::apply(Format::wide(a[i] >> 16), amount)) << 16;
+    return low | narrowed<Function, Format>(Format::wide(a[i] >> 16), amount) << 16;
   });
   return Next::kOn;
 }
@@ -235,7 +264,7 @@ Next run_brain_power(Warp& warp, const Op& op, LaneMask active) {
   const Amount amount(warp);
   const auto one = [amount](std::uint32_t bits) {
     const float x = flushed(Bf16::wide(bits));
-    const std::uint32_t value = Bf16::narrow(Ex2<Bf16>::apply(x, amount));
+    const std::uint32_t value = narrowed<Ex2<Bf16>, Bf16>(x, amount);
     return (value & 0x7F80u) == 0 ? 0u : value;
   };
   each_lane(to, active, [=](unsigned i) {
