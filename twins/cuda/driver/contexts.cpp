@@ -1,5 +1,6 @@
 #include "cuda/call.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/modules.h"
 #include "cuda/driver/thread.h"
 #include "cuda/graphs/capture.h"
 
@@ -50,12 +51,12 @@ std::shared_ptr<Context> make_context(Device& device, unsigned flags, bool prima
 namespace {
 
 template <class T>
-void forget(Handles<T>& handles, const Context& context) {
+void forget(Handles<T>& handles, const Context& context, void (*end)(T&) = nullptr) {
   for (const auto& object : handles.all()) {
     const auto owner = object->context.lock();
-    if (owner == nullptr || owner.get() == &context) {
-      handles.take(reinterpret_cast<std::uint64_t>(object->handle));
-    }
+    if (owner != nullptr && owner.get() != &context) continue;
+    const bool mine = handles.take(reinterpret_cast<std::uint64_t>(object->handle)) != nullptr;
+    if (mine && end != nullptr) end(*object);
   }
 }
 
@@ -101,7 +102,7 @@ void end_context(Context& context) {
   forget(state.streams, context);
   forget(state.events, context);
   forget(state.functions, context);
-  forget(state.modules, context);
+  forget(state.modules, context, unload);
   free_memory_of(context);
   free_host_memory_of(context);
   state.contexts.take(reinterpret_cast<std::uint64_t>(context.handle));

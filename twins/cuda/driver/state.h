@@ -120,6 +120,7 @@ struct Event {
 struct Module {
   std::weak_ptr<Context> context;
   CUmodule handle = nullptr;
+  Device* device = nullptr;
   std::shared_ptr<const Program> program;
   struct Global {
     std::uint64_t address = 0, bytes = 0;
@@ -166,6 +167,7 @@ struct Driver {
   std::shared_ptr<Space> space;
   std::map<std::uint64_t, Allocation> allocations;
   std::map<std::uint64_t, HostRange> hosts;
+  std::atomic<std::uint64_t> reserved_ranges{0};  ///< of cuMemAddressReserve
   std::atomic<std::uint64_t> next_id{1};  ///< of contexts and streams
 
   Handles<Context> contexts{1};
