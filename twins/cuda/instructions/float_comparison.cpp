@@ -22,30 +22,37 @@ template <class Bits>
   return static_cast<Signed>(value ^ ((value >> (sizeof(Bits) * 8 - 1)) & kMagnitude));
 }
 
+/// The modifiers as masks, which a loop over lanes applies without a branch.
 struct Choice {
-  bool ftz, nan_wins, abs, xor_sign;
+  std::uint32_t flush, nan_wins, keep, sign;
   explicit Choice(std::uint32_t flags)
-      : ftz((flags & kFtz) != 0),
-        nan_wins((flags & kNanWins) != 0),
-        abs((flags & kAbs) != 0),
-        xor_sign((flags & kXorSign) != 0) {}
+      : flush((flags & kFtz) != 0 ? kFloatMagnitude : 0u),
+        nan_wins((flags & kNanWins) != 0 ? ~0u : 0u),
+        keep((flags & kAbs) != 0 ? kFloatMagnitude : ~0u),
+        sign((flags & kXorSign) != 0 ? kFloatSign : 0u) {}
 };
 
 template <class Bits>
 constexpr Bits kSignOf = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
 
+template <class Bits>
+[[gnu::always_inline]] inline Bits nan_mask(Bits bits, Bits infinity) {
+  using Signed = std::make_signed_t<Bits>;
+  const auto magnitude = static_cast<Signed>(bits & static_cast<Bits>(~kSignOf<Bits>));
+  return magnitude > static_cast<Signed>(infinity) ? ~Bits{0} : Bits{0};
+}
+
+/// `both_nan` is the result where both are NaN, or one where `nan_wins` is all ones.
 template <bool kMax, class Bits>
 [[gnu::always_inline]] inline Bits choose(Bits a, Bits b, Bits infinity, Bits both_nan,
-                                          bool nan_wins) {
-  using Signed = std::make_signed_t<Bits>;
-  constexpr Bits kMagnitude = static_cast<Bits>(~kSignOf<Bits>);
-  const bool nan_a = static_cast<Signed>(a & kMagnitude) > static_cast<Signed>(infinity);
-  const bool nan_b = static_cast<Signed>(b & kMagnitude) > static_cast<Signed>(infinity);
+                                          Bits nan_wins) {
+  const Bits nan_a = nan_mask(a, infinity);
+  const Bits nan_b = nan_mask(b, infinity);
   const bool first = kMax ? order_of(a) > order_of(b) : order_of(a) < order_of(b);
   const Bits number = first ? a : b;
-  const Bits other = nan_a ? b : nan_b ? a : number;
-  const bool nan = nan_wins ? nan_a || nan_b : nan_a && nan_b;
-  return nan ? both_nan : other;
+  const Bits other = (b & nan_a) | (a & nan_b & ~nan_a) | (number & ~nan_a & ~nan_b);
+  const Bits nan = (nan_a & nan_b) | (nan_wins & (nan_a | nan_b));
+  return (both_nan & nan) | (other & ~nan);
 }
 
 /// One value in a word. `infinity` tells the format.
@@ -53,14 +60,12 @@ template <bool kMax>
 [[gnu::always_inline]] inline std::uint32_t choose_word(std::uint32_t a, std::uint32_t b,
                                                         std::uint32_t infinity, std::uint32_t nan,
                                                         Choice choice) {
-  const std::uint32_t sign = choice.xor_sign ? (a ^ b) & kFloatSign : 0u;
-  if (choice.ftz) {
-    a = (a & infinity) == 0 ? a & kFloatSign : a;
-    b = (b & infinity) == 0 ? b & kFloatSign : b;
-  }
-  const std::uint32_t keep = choice.abs ? kFloatMagnitude : ~0u;
-  const std::uint32_t chosen = choose<kMax>(a & keep, b & keep, infinity, nan, choice.nan_wins);
-  return chosen == nan ? chosen : chosen | sign;
+  const std::uint32_t sign = (a ^ b) & choice.sign;
+  const std::uint32_t flush_a = (a & infinity) == 0 ? choice.flush : 0u;
+  const std::uint32_t flush_b = (b & infinity) == 0 ? choice.flush : 0u;
+  const std::uint32_t chosen = choose<kMax>(a & ~flush_a & choice.keep, b & ~flush_b & choice.keep,
+                                            infinity, nan, choice.nan_wins);
+  return chosen | (chosen == nan ? 0u : sign);
 }
 
 enum class Shape : std::uint8_t { kSingle, kHalf, kPair };
@@ -74,7 +79,7 @@ Next run_choice(Warp& warp, const Op& op, LaneMask active) {
   if constexpr (kShape == Shape::kSingle) {
     if (op.extra == 0) {
       each_lane(to, active,
-                [=](unsigned i) { return choose<kMax>(a[i], b[i], kInfinity, kFloatNan, false); });
+                [=](unsigned i) { return choose<kMax>(a[i], b[i], kInfinity, kFloatNan, 0u); });
       return Next::kOn;
     }
     each_lane(to, active, [=](unsigned i) {
@@ -112,7 +117,7 @@ Next run_double_choice(Warp& warp, const Op& op, LaneMask active) {
   const auto* a = lanes_of<std::uint64_t>(warp, op.args[1]);
   const auto* b = lanes_of<std::uint64_t>(warp, op.args[2]);
   each_lane(to, active, [=](unsigned i) {
-    return choose<kMax>(a[i], b[i], kDoubleInfinity, a[i] | kDoubleQuiet, false);
+    return choose<kMax>(a[i], b[i], kDoubleInfinity, a[i] | kDoubleQuiet, std::uint64_t{0});
   });
   return Next::kOn;
 }

@@ -13,7 +13,7 @@ template <class Bits>
   const Bits negative = bits >> (sizeof(Bits) * 8 - 1);
   const Bits away = static_cast<Bits>(error_above) ^ negative;  // the magnitude grows
   const Bits step = (away & 1) != 0 ? Bits{1} : ~Bits{0};
-  const bool adjust = (error_above || error_below) && (bits & 1) == 0;
+  const bool adjust = (error_above | error_below) & ((bits & 1) == 0);
   return adjust ? bits + step : bits;
 }
 
