@@ -157,10 +157,13 @@ constexpr const char* memory_type() {
 inline std::string input_name(std::size_t index) {
   return std::string("%") + "abcefghijk"[index];
 }
+/// Ends the last statement with ";", unless it is a block.
 inline std::string whole_statements(const std::string& code) {
   const std::size_t last = code.find_last_not_of(" \n\t");
-  const bool open = last != std::string::npos && code[last] != ';' && code[last] != '}';
-  return open ? code + ";" : code;
+  if (last == std::string::npos || code[last] == ';') return code;
+  const std::size_t open = code.rfind('{', last);
+  const bool block = code[last] == '}' && code.find(';', open) < last;
+  return block ? code : code + ";";
 }
 template <class T>
 std::vector<T> whole_warps(std::vector<T> values, std::size_t count) {
