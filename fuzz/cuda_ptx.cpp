@@ -1,9 +1,13 @@
 // PTX: any text is read and decoded, or refused with a line and a reason.
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuda/program/program.h"
 #include "cuda/ptx/parser.h"
@@ -48,7 +52,39 @@ void require_program(const Program& program) {
   }
 }
 
+/// Starts of words, numbers and signs, and the end of the text.
+std::vector<std::size_t> token_starts(std::string_view text) {
+  std::vector<std::size_t> starts;
+  const auto is_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i == 0 || !is_name(text[i]) || !is_name(text[i - 1])) starts.push_back(i);
+  }
+  starts.push_back(text.size());
+  return starts;
+}
+
 }  // namespace
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t count, std::size_t most);
+
+/// Every other time a token takes the place of another one.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* bytes, std::size_t count,
+                                               std::size_t most, unsigned seed) {
+  std::minstd_rand random(seed);
+  const std::string text(reinterpret_cast<const char*>(bytes), count);
+  const std::vector<std::size_t> starts = token_starts(text);
+  if (random() % 2 == 0 || starts.size() < 3) return LLVMFuzzerMutate(bytes, count, most);
+  const std::size_t to = random() % (starts.size() - 1);
+  const std::size_t from = random() % (starts.size() - 1);
+  const std::string mutated = text.substr(0, starts[to]) +
+                              text.substr(starts[from], starts[from + 1] - starts[from]) +
+                              text.substr(starts[random() % 4 == 0 ? to : to + 1]);
+  const std::size_t size = std::min(mutated.size(), most);
+  std::copy_n(mutated.begin(), size, bytes);
+  return size;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), count);
