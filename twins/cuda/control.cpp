@@ -5,7 +5,9 @@
 #include "cuda/counts.h"
 #include "cuda/driver/kinds.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/pools.h"
 #include "cuda/driver/thread.h"
+#include "cuda/driver/virtual_memory.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -18,8 +20,9 @@ struct Total {
 /// Of allocations of contexts, or of host ranges.
 Total device_total() {
   Driver& state = driver();
+  const PoolUse pools = pool_use();
   const std::lock_guard lock(state.memory_mutex);
-  Total total;
+  Total total{pools.allocations, pools.bytes};
   for (const auto& [address, allocation] : state.allocations) {
     ++total.count;
     total.bytes += allocation.bytes;
@@ -53,7 +56,7 @@ constexpr Count kLive[] = {
     [] { return std::uint64_t{driver().graphs.size()}; },
     [] { return std::uint64_t{driver().graph_execs.size()}; },
     [] { return std::uint64_t{driver().contexts.size()}; },
-    [] { return std::uint64_t{driver().reserved_ranges}; },
+    [] { return std::uint64_t{count_reserved_ranges()}; },
     [] { return std::uint64_t{driver().physicals.size()}; },
     [] { return std::uint64_t{driver().pools.size()}; },
 };

@@ -57,9 +57,9 @@ CUresult allocate(Device& device, const Context* owner, std::uint64_t bytes, Mem
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "CUDA_TWIN_FAIL_ALLOCATION");
   }
   if (!charge(device, bytes)) {
-    return refuse(CUDA_ERROR_OUT_OF_MEMORY,
-                  std::to_string(bytes) + " bytes do not fit into " +
-                      std::to_string(free_bytes(device)) + " free bytes of the device");
+    return refuse(CUDA_ERROR_OUT_OF_MEMORY, std::to_string(bytes) + " bytes do not fit into " +
+                                                std::to_string(free_bytes(device)) +
+                                                " free bytes of the device");
   }
   extent = state.space->allocate(bytes, kGranule, device.ordinal, kind);
   if (extent == nullptr) {

@@ -39,9 +39,7 @@ CUresult place(const Corner& corner, const Box& box, std::uint64_t& address, Sid
     return refuse(CUDA_ERROR_INVALID_VALUE, "the pitch or height is too large");
   }
   plane = pitch * rows;
-  side = host                                       ? Side::kHost
-         : corner.type == CU_MEMORYTYPE_UNIFIED ? Side::kAny
-                                                    : Side::kDevice;
+  side = host ? Side::kHost : corner.type == CU_MEMORYTYPE_UNIFIED ? Side::kAny : Side::kDevice;
   address = (host ? corner.host : corner.device) + corner.z * plane + corner.y * pitch + corner.x;
   return CUDA_SUCCESS;
 }
@@ -63,11 +61,12 @@ CUresult copy_of_3d(const Copy3D& copy, CopyWork& work) {
   if (copy.srcLOD != 0 || copy.dstLOD != 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "the twin has no mipmaps");
   }
-  const Corner from = {copy.srcMemoryType, number_of(copy.srcHost), copy.srcDevice,
-                       copy.srcXInBytes,   copy.srcY,               copy.srcZ,
-                       copy.srcPitch,      copy.srcHeight};
-  const Corner to = {copy.dstMemoryType, number_of(copy.dstHost), copy.dstDevice, copy.dstXInBytes,
-                     copy.dstY,          copy.dstZ,               copy.dstPitch,  copy.dstHeight};
+  const Corner from = {
+      copy.srcMemoryType, number_of(copy.srcHost), copy.srcDevice, copy.srcXInBytes, copy.srcY,
+      copy.srcZ,          copy.srcPitch,           copy.srcHeight};
+  const Corner to = {
+      copy.dstMemoryType, number_of(copy.dstHost), copy.dstDevice, copy.dstXInBytes, copy.dstY,
+      copy.dstZ,          copy.dstPitch,           copy.dstHeight};
   return copy_between(from, to, {copy.WidthInBytes, copy.Height, copy.Depth}, work);
 }
 
@@ -106,10 +105,12 @@ CUresult check_side(const SideOf& at, const CopyWork& work, const char* name) {
   }
   const ExtentPtr first = driver().space->find(at.address);
   if (at.side == Side::kHost && first != nullptr && !is_of_host(first->kind)) {
-    return refuse(CUDA_ERROR_INVALID_VALUE, std::string(name) + " is device memory, not the host's");
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  std::string(name) + " is device memory, not the host's");
   }
   if (at.side == Side::kHost || (at.side == Side::kAny && first == nullptr)) return CUDA_SUCCESS;
-  const std::uint64_t last_row = at.address + (work.planes - 1) * at.plane + (work.rows - 1) * at.pitch;
+  const std::uint64_t last_row =
+      at.address + (work.planes - 1) * at.plane + (work.rows - 1) * at.pitch;
   if (is_live(at.address, work.row_bytes) && is_live(last_row, work.row_bytes)) return CUDA_SUCCESS;
   return refuse(CUDA_ERROR_INVALID_VALUE,
                 std::string(name) + ": " + driver().space->describe(at.address, work.row_bytes));
@@ -135,11 +136,13 @@ CopyWork flat_copy(std::uint64_t to, Side to_side, std::uint64_t from, Side from
 
 CUresult copy_of(const CUDA_MEMCPY2D* copy, CopyWork& work) {
   if (copy == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the copy is null");
-  const Corner from = {copy->srcMemoryType, number_of(copy->srcHost), copy->srcDevice,
-                       copy->srcXInBytes,   copy->srcY,               0,
+  const Corner from = {copy->srcMemoryType, number_of(copy->srcHost),
+                       copy->srcDevice,     copy->srcXInBytes,
+                       copy->srcY,          0,
                        copy->srcPitch,      0};
-  const Corner to = {copy->dstMemoryType, number_of(copy->dstHost), copy->dstDevice,
-                     copy->dstXInBytes,   copy->dstY,               0,
+  const Corner to = {copy->dstMemoryType, number_of(copy->dstHost),
+                     copy->dstDevice,     copy->dstXInBytes,
+                     copy->dstY,          0,
                      copy->dstPitch,      0};
   return copy_between(from, to, {copy->WidthInBytes, copy->Height, 1}, work);
 }
@@ -163,8 +166,7 @@ CUresult check_copy(const CopyWork& work) {
     CUDA_TWIN_TRY(check_side({work.from, work.from_pitch, work.from_plane, work.from_side}, work,
                              "the source"));
   }
-  return check_side({work.to, work.to_pitch, work.to_plane, work.to_side}, work,
-                    "the destination");
+  return check_side({work.to, work.to_pitch, work.to_plane, work.to_side}, work, "the destination");
 }
 
 bool from_pageable(const CopyWork& work) {

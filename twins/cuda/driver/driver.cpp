@@ -4,7 +4,11 @@
 
 #include "cuda/call.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/pools.h"
 #include "cuda/driver/thread.h"
+#include "cuda/driver/virtual_memory.h"
+#include "cuda/graphs/capture.h"
+#include "cuda/graphs/graphs.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -83,7 +87,10 @@ CUresult admit(std::size_t function) {
 void reset_driver() {
   Driver& state = driver();
   for (const auto& context : state.contexts.all()) end_context(*context);
-  drop_all_handles();
+  drop_captures();
+  drop_graphs();
+  drop_pools();
+  drop_virtual_memory();
   const std::lock_guard lock(state.mutex);
   state.devices.clear();
   state.space.reset();

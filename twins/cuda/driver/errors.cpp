@@ -25,8 +25,7 @@ CUresult answer(CUresult error, const char** text, const char* ResultRow::*membe
   if (text == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the result is null");
   const ResultRow* const row = row_of(error);
   *text = row == nullptr ? nullptr : row->*member;
-  return row == nullptr ? refuse(CUDA_ERROR_INVALID_VALUE, "there is no such error")
-                        : CUDA_SUCCESS;
+  return row == nullptr ? refuse(CUDA_ERROR_INVALID_VALUE, "there is no such error") : CUDA_SUCCESS;
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
     if (event.pending.count(event.recorded) != 0) return CUDA_ERROR_NOT_READY;
     times[i] = event.nanoseconds;
   }
-  *milliseconds = static_cast<float>(static_cast<double>(times[1]) / 1e6 -
-                                     static_cast<double>(times[0]) / 1e6);
+  *milliseconds =
+      static_cast<float>(static_cast<double>(times[1]) / 1e6 - static_cast<double>(times[0]) / 1e6);
   return CUDA_SUCCESS;
 }
 

@@ -43,28 +43,28 @@ FillWork flat(CUdeviceptr to, std::uint32_t value, std::uint32_t bytes, size_t c
 using namespace cuda_twin;
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types
-#define CUDA_TWIN_FILLS(name, name2d, Type)                                                      \
-  CUresult name(CUdeviceptr to, Type value, size_t count) {                                      \
-    return call_in_context(__func__, [&](Context& context) {                                     \
-      return fill_now(context, flat(to, value, sizeof(Type), count));                            \
-    });                                                                                          \
-  }                                                                                              \
-  CUresult name2d(CUdeviceptr to, size_t pitch, Type value, size_t width, size_t height) {       \
-    return call_in_context(__func__, [&](Context& context) {                                     \
-      return fill_now(context, {to, value, sizeof(Type), width, height, pitch});                 \
-    });                                                                                          \
+#define CUDA_TWIN_FILLS(name, name2d, Type)                                                \
+  CUresult name(CUdeviceptr to, Type value, size_t count) {                                \
+    return call_in_context(__func__, [&](Context& context) {                               \
+      return fill_now(context, flat(to, value, sizeof(Type), count));                      \
+    });                                                                                    \
+  }                                                                                        \
+  CUresult name2d(CUdeviceptr to, size_t pitch, Type value, size_t width, size_t height) { \
+    return call_in_context(__func__, [&](Context& context) {                               \
+      return fill_now(context, {to, value, sizeof(Type), width, height, pitch});           \
+    });                                                                                    \
   }
-#define CUDA_TWIN_ASYNC_FILLS(name, name2d, Type)                                                \
-  CUresult name(CUdeviceptr to, Type value, size_t count, CUstream stream) {                     \
-    return call_in_stream(__func__, stream, [&](Context&, Stream& found) {                       \
-      return fill_later(found, flat(to, value, sizeof(Type), count));                            \
-    });                                                                                          \
-  }                                                                                              \
-  CUresult name2d(CUdeviceptr to, size_t pitch, Type value, size_t width, size_t height,         \
-                  CUstream stream) {                                                             \
-    return call_in_stream(__func__, stream, [&](Context&, Stream& found) {                       \
-      return fill_later(found, {to, value, sizeof(Type), width, height, pitch});                 \
-    });                                                                                          \
+#define CUDA_TWIN_ASYNC_FILLS(name, name2d, Type)                                        \
+  CUresult name(CUdeviceptr to, Type value, size_t count, CUstream stream) {             \
+    return call_in_stream(__func__, stream, [&](Context&, Stream& found) {               \
+      return fill_later(found, flat(to, value, sizeof(Type), count));                    \
+    });                                                                                  \
+  }                                                                                      \
+  CUresult name2d(CUdeviceptr to, size_t pitch, Type value, size_t width, size_t height, \
+                  CUstream stream) {                                                     \
+    return call_in_stream(__func__, stream, [&](Context&, Stream& found) {               \
+      return fill_later(found, {to, value, sizeof(Type), width, height, pitch});         \
+    });                                                                                  \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 

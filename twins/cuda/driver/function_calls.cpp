@@ -23,7 +23,8 @@ constexpr FunctionRow kFunctionRows[] = {
     {CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, [](const Asked&) { return 0; }},
     {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
      [](const Asked& a) { return static_cast<int>(a.kernel.local_bytes); }},
-    {CU_FUNC_ATTRIBUTE_NUM_REGS, [](const Asked& a) { return static_cast<int>(a.kernel.registers); }},
+    {CU_FUNC_ATTRIBUTE_NUM_REGS,
+     [](const Asked& a) { return static_cast<int>(a.kernel.registers); }},
     {CU_FUNC_ATTRIBUTE_PTX_VERSION,
      [](const Asked& a) {
        return a.function.program->version.major * 10 + a.function.program->version.minor;

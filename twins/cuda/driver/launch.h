@@ -24,8 +24,8 @@ CUresult make_kernel_work(Context& context, const std::shared_ptr<Function>& fun
 /// Threads of a block as the device's warps have them.
 std::uint64_t threads_of(const Dim3& block);
 /// Blocks of `threads` and `dynamic_shared` bytes that a multiprocessor holds at once.
-int blocks_per_multiprocessor(const Device& device, const KernelInfo& kernel,
-                              std::uint64_t threads, std::uint64_t dynamic_shared);
+int blocks_per_multiprocessor(const Device& device, const KernelInfo& kernel, std::uint64_t threads,
+                              std::uint64_t dynamic_shared);
 std::uint64_t max_threads_of(const KernelInfo& kernel);
 
 }  // namespace cuda_twin

@@ -5,8 +5,7 @@
 namespace cuda_twin {
 namespace {
 
-CUresult launch(Context& context, Stream& stream, CUfunction handle,
-                const LaunchRequest& request) {
+CUresult launch(Context& context, Stream& stream, CUfunction handle, const LaunchRequest& request) {
   std::shared_ptr<Function> function;
   KernelWork work;
   CUDA_TWIN_TRY(function_of(handle, function));
@@ -66,9 +65,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
                         unsigned int blockZ, unsigned int sharedBytes, CUstream stream,
                         void** parameters, void** extra) {
   return call_in_stream(__func__, stream, [&](Context& context, Stream& found) {
-    const LaunchRequest request{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, {},
-                                sharedBytes,           false,                    parameters,
-                                extra};
+    const LaunchRequest request{
+        {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, {}, sharedBytes, false, parameters, extra};
     return launch(context, found, function, request);
   });
 }
@@ -93,8 +91,12 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsi
                                    unsigned int blockZ, unsigned int sharedBytes, CUstream stream,
                                    void** parameters) {
   return call_in_stream(__func__, stream, [&](Context& context, Stream& found) {
-    const LaunchRequest request{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, {},
-                                sharedBytes,           true,                     parameters,
+    const LaunchRequest request{{gridX, gridY, gridZ},
+                                {blockX, blockY, blockZ},
+                                {},
+                                sharedBytes,
+                                true,
+                                parameters,
                                 nullptr};
     return launch(context, found, function, request);
   });

@@ -10,8 +10,6 @@ std::shared_ptr<Context> make_context(Device& device, unsigned flags, bool prima
 /// Ends its streams (queued work is dropped once the context has an error or `destroyed` is set),
 /// frees its memory, modules, events, and forgets its handle.
 void end_context(Context& context);
-/// What is left of handles: graphs, pools.
-void drop_all_handles();
 /// For cuda_twin_reset().
 void reset_driver();
 

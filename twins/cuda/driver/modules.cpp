@@ -21,14 +21,18 @@ std::string name_of(ptx::Version version) {
 }
 
 CUresult say(const ptx::SyntaxError& error, std::string& log) {
-  return say(error.version_unsupported ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_ERROR_INVALID_PTX,
-             log, "line " + std::to_string(error.line) + ": error: " + error.reason);
+  return say(
+      error.version_unsupported ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_ERROR_INVALID_PTX, log,
+      "line " + std::to_string(error.line) + ": error: " + error.reason);
 }
 
 /// Compiled code for devices: an ELF file, or a container of several.
 bool is_binary(const std::string& text) {
-  return text.rfind("\x7F" "ELF", 0) == 0 || text.rfind("\xB1\x43\x62\x46", 0) == 0 ||
-         text.rfind("\x50\xED\x55\xBA", 0) == 0;
+  return text.rfind(
+             "\x7F"
+             "ELF",
+             0) == 0 ||
+         text.rfind("\xB1\x43\x62\x46", 0) == 0 || text.rfind("\x50\xED\x55\xBA", 0) == 0;
 }
 
 CUresult check_text(const std::string& text, std::string& log) {
@@ -180,8 +184,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   });
 }
 
-CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
-                           const char* name) {
+CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
   return call_in_context(__func__, [&](Context&) -> CUresult {
     std::shared_ptr<Module> found;
     if (name == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "name is null");

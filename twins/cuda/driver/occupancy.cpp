@@ -33,8 +33,8 @@ std::uint64_t max_threads_of(const KernelInfo& kernel) {
   return std::min({by_text, std::uint64_t{1024}, warps * 32});
 }
 
-int blocks_per_multiprocessor(const Device& device, const KernelInfo& kernel,
-                              std::uint64_t threads, std::uint64_t dynamic_shared) {
+int blocks_per_multiprocessor(const Device& device, const KernelInfo& kernel, std::uint64_t threads,
+                              std::uint64_t dynamic_shared) {
   const Profile& profile = *device.profile;
   const std::uint64_t warps = round_up(threads, 32);
   const std::uint64_t shared = kernel.static_shared + dynamic_shared;
@@ -42,8 +42,9 @@ int blocks_per_multiprocessor(const Device& device, const KernelInfo& kernel,
       shared > static_cast<std::uint64_t>(profile.shared_optin)) {
     return 0;
   }
-  std::uint64_t blocks = std::min<std::uint64_t>(static_cast<std::uint64_t>(profile.blocks_sm),
-                                                 static_cast<std::uint64_t>(profile.threads_sm) / warps);
+  std::uint64_t blocks =
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(profile.blocks_sm),
+                              static_cast<std::uint64_t>(profile.threads_sm) / warps);
   const std::uint64_t registers = round_up(kernel.registers, 8) * warps;
   if (registers > 0) blocks = std::min(blocks, kRegistersSm / registers);
   const std::uint64_t reserved = profile.major >= 8 ? 1024 : 0;
@@ -90,7 +91,8 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, CUfu
     int limit = static_cast<int>(max_threads_of(*found->kernel));
     if (blockSizeLimit > 0) limit = std::min(limit, blockSizeLimit);
     for (int threads = limit; threads > 0; threads = (threads - 1) / 32 * 32) {
-      const size_t shared = blockSizeToShared == nullptr ? dynamicShared : blockSizeToShared(threads);
+      const size_t shared =
+          blockSizeToShared == nullptr ? dynamicShared : blockSizeToShared(threads);
       const int blocks = blocks_per_multiprocessor(*context.device, *found->kernel,
                                                    static_cast<std::uint64_t>(threads), shared);
       if (blocks * threads <= best * best_blocks) continue;
@@ -112,9 +114,9 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicShared, CUfuncti
     }
     CUDA_TWIN_TRY(function_of(function, found));
     std::uint64_t shared = static_cast<std::uint64_t>(context.device->profile->shared_optin);
-    while (shared > 0 && blocks_per_multiprocessor(*context.device, *found->kernel,
-                                                   static_cast<std::uint64_t>(threads),
-                                                   shared) < blocks) {
+    while (shared > 0 &&
+           blocks_per_multiprocessor(*context.device, *found->kernel,
+                                     static_cast<std::uint64_t>(threads), shared) < blocks) {
       shared -= std::min<std::uint64_t>(shared, kSharedGranule);
     }
     *dynamicShared = shared;

@@ -31,9 +31,7 @@ struct Performer {
   CUresult operator()(const WriteValueWork& work) const {
     return perform_write_value(context, work, number);
   }
-  CUresult operator()(const WaitValueWork& work) const {
-    return perform_wait_value(context, work);
-  }
+  CUresult operator()(const WaitValueWork& work) const { return perform_wait_value(context, work); }
   CUresult operator()(const AllocateWork& work) const { return perform_allocation(*work.memory); }
   CUresult operator()(const FreeWork& work) const { return perform_free(*work.memory); }
   CUresult operator()(const GraphWork& work) const {

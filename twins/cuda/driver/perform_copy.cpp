@@ -7,6 +7,8 @@
 #include "cuda/driver/host_access.h"
 #include "cuda/driver/kinds.h"
 #include "cuda/driver/perform.h"
+#include "cuda/races/races.h"
+#include "cuda/settings.h"
 
 namespace cuda_twin {
 namespace {
@@ -17,7 +19,9 @@ struct Place {
   std::uint64_t address = 0;
   std::uint64_t offset() const { return address - extent->begin; }
   std::byte* data() const { return extent->data + offset(); }
-  std::uint64_t room() const { return extent == nullptr ? ~std::uint64_t{0} : extent->end() - address; }
+  std::uint64_t room() const {
+    return extent == nullptr ? ~std::uint64_t{0} : extent->end() - address;
+  }
 };
 
 bool find(std::uint64_t address, CopyWork::Side side, Place& place) {
@@ -60,9 +64,21 @@ cuda_twin_direction direction_of(const Place& to, const Place& from, bool staged
   return target == source ? CUDA_TWIN_WITHIN_DEVICE : CUDA_TWIN_BETWEEN_DEVICES;
 }
 
+/// Races of copies and fills with other work. An error if findings end the work.
+CUresult check_races(Context& context, const Place& place, std::uint64_t bytes,
+                     std::uint64_t number, bool write) {
+  if (place.extent == nullptr || setting(Setting::kCheckRaces) == 0) return CUDA_SUCCESS;
+  const std::string text = races::on_copy(*driver().space, number, place.address, bytes, write);
+  if (text.empty()) return CUDA_SUCCESS;
+  keep_findings({{"work race", text}});
+  if (setting(Setting::kFindings) != 0) return CUDA_SUCCESS;
+  return fail_work(context, CUDA_ERROR_LAUNCH_FAILED, "work race: " + text);
+}
+
 class Copier {
  public:
-  Copier(Context& context, const CopyWork& work) : context_(context), work_(work) {}
+  Copier(Context& context, const CopyWork& work, std::uint64_t number)
+      : context_(context), work_(work), number_(number) {}
 
   CUresult copy() {
     if (work_.row_bytes == 0 || work_.rows == 0 || work_.planes == 0) return CUDA_SUCCESS;
@@ -88,6 +104,8 @@ class Copier {
         return illegal("read", from, left);
       }
       const std::uint64_t part = std::min({left, target.room(), source.room()});
+      CUDA_TWIN_TRY(check_races(context_, source, part, number_, false));
+      CUDA_TWIN_TRY(check_races(context_, target, part, number_, true));
       if (!move(target, source, part)) return illegal("touch", to, left);
       direction_ = direction_of(target, source, work_.staged != nullptr);
       to += part;
@@ -111,12 +129,13 @@ class Copier {
 
   CUresult illegal(const char* what, std::uint64_t address, std::uint64_t bytes) {
     return fail_work(context_, CUDA_ERROR_ILLEGAL_ADDRESS,
-                     std::string("a copy cannot ") + what + " its memory: " +
-                         driver().space->describe(address, bytes));
+                     std::string("a copy cannot ") + what +
+                         " its memory: " + driver().space->describe(address, bytes));
   }
 
   Context& context_;
   const CopyWork& work_;
+  std::uint64_t number_;
   std::uint64_t staged_ = 0;  ///< bytes of the staging buffer that are used
   cuda_twin_direction direction_ = CUDA_TWIN_TO_DEVICE;
 };
@@ -134,12 +153,10 @@ void fill_bytes(std::byte* to, const FillWork& work) {
 }  // namespace
 
 CUresult perform_copy(Context& context, const CopyWork& work, std::uint64_t number) {
-  (void)number;
-  return Copier(context, work).copy();
+  return Copier(context, work, number).copy();
 }
 
 CUresult perform_fill(Context& context, const FillWork& work, std::uint64_t number) {
-  (void)number;
   const std::uint64_t bytes = work.width * work.element_bytes;
   if (bytes == 0) return CUDA_SUCCESS;
   for (std::uint64_t row = 0; row < work.height; ++row) {
@@ -149,6 +166,7 @@ CUresult perform_fill(Context& context, const FillWork& work, std::uint64_t numb
       return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS,
                        "a fill cannot write its memory: " + driver().space->describe(at, bytes));
     }
+    CUDA_TWIN_TRY(check_races(context, place, bytes, number, true));
     fill_bytes(place.data(), work);
     if (place.extent->written != nullptr) {
       set_written(place.extent->written, place.offset(), bytes);

@@ -64,7 +64,7 @@ struct Context : std::enable_shared_from_this<Context> {
   std::vector<std::shared_ptr<Stream>> streams;  ///< created ones, and those of threads
   std::shared_ptr<Stream> legacy;                ///< the default stream
   std::map<std::thread::id, std::shared_ptr<Stream>> of_threads;
-  std::set<std::uint64_t> peers;  ///< ids of contexts whose memory this one may use
+  std::set<std::uint64_t> peers;               ///< ids of contexts whose memory this one may use
   std::atomic<std::uint32_t> peer_devices{0};  ///< bit d: device d is one of these
   std::array<std::size_t, 8> limits{};
 };
@@ -112,7 +112,7 @@ struct Event {
   std::uint64_t recorded = 0;         ///< number of the last record; 0: never
   std::set<std::uint64_t> pending;    ///< records submitted, not executed
   std::uint64_t nanoseconds = 0;      ///< when the last record was executed
-  std::uint64_t number = 0;  ///< of the last record as a piece of work, for races
+  std::uint64_t number = 0;           ///< of the last record as a piece of work, for races
   std::shared_ptr<Capture> capture;   ///< recorded in a capture since. Driver::graphs_mutex
   std::vector<Node*> captured_nodes;  ///< that a wait depends on. Driver::graphs_mutex
 };
@@ -167,7 +167,6 @@ struct Driver {
   std::shared_ptr<Space> space;
   std::map<std::uint64_t, Allocation> allocations;
   std::map<std::uint64_t, HostRange> hosts;
-  std::atomic<std::uint64_t> reserved_ranges{0};  ///< of cuMemAddressReserve
   std::atomic<std::uint64_t> next_id{1};  ///< of contexts and streams
 
   Handles<Context> contexts{1};
@@ -194,7 +193,8 @@ struct Driver {
   std::map<std::uint64_t, std::weak_ptr<PoolAllocation>> pool_allocations;  ///< by address
 
   std::mutex virtual_mutex;  ///< guards virtual memory. With no other lock of the driver inside
-  std::map<std::uint64_t, std::shared_ptr<Reservation>> reservations;  ///< by address: driver/virtual_memory.h
+  std::map<std::uint64_t, std::shared_ptr<Reservation>>
+      reservations;  ///< by address: driver/virtual_memory.h
 };
 Driver& driver();
 

@@ -31,7 +31,8 @@ CUresult place(Context& context, const ptx::Variable& variable, Module& module, 
   module.globals[variable.name] = {extent->begin, bytes};
   // What the text does not set is 0. Fresh memory is not, and large arrays are seldom written.
   std::memset(extent->data, 0, bytes);
-  std::memcpy(extent->data, variable.data.data(), std::min<std::size_t>(variable.data.size(), bytes));
+  std::memcpy(extent->data, variable.data.data(),
+              std::min<std::size_t>(variable.data.size(), bytes));
   if (extent->written != nullptr) set_written(extent->written, 0, bytes);
   return CUDA_SUCCESS;
 }

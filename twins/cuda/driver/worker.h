@@ -20,8 +20,4 @@ std::string name_of_work(const Work& work);
 /// A seeded pause of some microseconds, if CUDA_TWIN_ORDER is set.
 void delay(std::uint64_t number);
 
-/// Waits inside work that a context's end or error breaks off. True if `ready` came to hold.
-/// driver/stream_values.cpp
-bool poll(Context& context, bool (*ready)(const void*), const void* what);
-
 }  // namespace cuda_twin
