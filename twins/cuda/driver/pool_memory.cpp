@@ -110,6 +110,7 @@ CUresult end_use_locked(PoolAllocation& memory, const Stream* stream) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "the memory is not allocated, or was freed");
   Pool& pool = *memory.pool;
   pool.used -= memory.charged;
+  finish_pending(memory);  // of an earlier launch of the same graph
   pool.pending.push_back({stream, memory.charged});
   memory.pending = std::prev(pool.pending.end());
   memory.is_pending = true;
@@ -168,10 +169,16 @@ CUresult end_use(PoolAllocation& memory, const Stream* stream) {
   return end_use_locked(memory, stream);
 }
 
+bool is_in_use(const PoolAllocation& memory) {
+  const PoolsLock lock = lock_pools();
+  return memory.self != nullptr;
+}
+
 void cancel_use(PoolAllocation& memory) {
   const PoolsLock lock = lock_pools();
   if (memory.self != nullptr) memory.pool->used -= memory.charged;
   memory.self = nullptr;
+  finish_pending(memory);
 }
 
 CUresult perform_allocation(PoolAllocation& memory) {

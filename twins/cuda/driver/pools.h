@@ -75,6 +75,7 @@ CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
 /// The accounting of an allocation or a free that `stream` will execute, at the call.
 CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory, const Stream* stream);
 CUresult end_use(PoolAllocation& memory, const Stream* stream);
+bool is_in_use(const PoolAllocation& memory);
 /// Takes back a begin_use() whose allocation was not submitted.
 void cancel_use(PoolAllocation& memory);
 

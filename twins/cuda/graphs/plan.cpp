@@ -39,6 +39,30 @@ std::shared_ptr<Graph> graph_of(const Plan& plan) {
   return graph;
 }
 
+const Step* step_of(const Plan& plan, CUgraphNode source) {
+  for (const Step& step : plan.steps) {
+    if (step.source == source) return &step;
+    const Step* const inner = step.child ? step_of(*step.child, source) : nullptr;
+    if (inner != nullptr) return inner;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Plan> with_step(const Plan& plan, CUgraphNode source, const Step& changed) {
+  auto copy = std::make_shared<Plan>(plan);
+  for (Step& step : copy->steps) {
+    if (step.source == source) {
+      step = changed;
+      break;
+    }
+    if (step.child && step_of(*step.child, source) != nullptr) {
+      step.child = with_step(*step.child, source, changed);
+      break;
+    }
+  }
+  return copy;
+}
+
 namespace {
 
 class TaskList {

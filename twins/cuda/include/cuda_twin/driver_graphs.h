@@ -64,6 +64,8 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* p
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params);
 CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* params);
 CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params);
+/* The copy of the child graph that the node has. */
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* graph);
 
 /* --- Instantiated graphs */
 CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags);
