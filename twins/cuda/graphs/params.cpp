@@ -26,6 +26,18 @@ CUresult event_node(CUevent handle, NewNode& node) {
   return CUDA_SUCCESS;
 }
 
+LaunchRequest request_of(const CUDA_KERNEL_NODE_PARAMS& params) {
+  LaunchRequest request;
+  request.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
+  request.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
+  request.shared = params.sharedMemBytes;
+  request.parameters = params.kernelParams;
+  request.extra = params.extra;
+  return request;
+}
+
+constexpr std::uint64_t kMostFill = std::uint64_t{1} << 40;
+
 CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& params) {
   const bool element =
       params.elementSize == 1 || params.elementSize == 2 || params.elementSize == 4;
@@ -47,9 +59,13 @@ CUresult kernel_node(const CUDA_KERNEL_NODE_PARAMS* params, NewNode& node) {
   if (params == nullptr) return no_params();
   if (params->func == nullptr && params->kern != nullptr)
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "the twin has functions of modules, no CUkernel");
+  std::shared_ptr<Function> function;
+  CUDA_TWIN_TRY(function_of(params->func, function));
+  node.context = function->context.lock();
+  if (node.context == nullptr || node.context->destroyed)
+    return refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the function's context was destroyed");
   KernelWork work;
-  CUDA_TWIN_TRY(kernel_work(*params, work));
-  node.context = work.function->context.lock();
+  CUDA_TWIN_TRY(make_kernel_work(*node.context, function, request_of(*params), work));
   node.work = std::move(work);
   return CUDA_SUCCESS;
 }
@@ -58,9 +74,10 @@ CUresult copy_node(const CUDA_MEMCPY3D* params, CUcontext context, NewNode& node
   if (params == nullptr) return no_params();
   CUDA_TWIN_TRY(context_of(context, node.context));
   CopyWork work;
-  CUDA_TWIN_TRY(copy_work(*params, work));
+  CUDA_TWIN_TRY(copy_of(params, work));
   if (work.row_bytes == 0 || work.rows == 0 || work.planes == 0)
     return refuse(CUDA_ERROR_INVALID_VALUE, "a node cannot copy 0 bytes");
+  CUDA_TWIN_TRY(check_copy(work));
   node.work = std::move(work);
   return CUDA_SUCCESS;
 }
