@@ -62,11 +62,12 @@ std::string load_log(const std::string& code) {
 TEST(Barrier, ThreadsSeeWhatOthersStoredBefore) {
   // Each thread stores its number and reads that of the thread at the other end of the block.
   for (const unsigned threads : {32u, 100u, 256u, 1024u}) {
-    const Words out = run("st.shared.u32 [%s], %t;\nbar.sync 0;\nmov.u32 %r0, %ntid.x;\n"
-                          "sub.u32 %r0, %r0, 1;\nsub.u32 %r0, %r0, %t;\nmov.u32 %r1, area;\n"
-                          "mad.lo.u32 %r1, %r0, 4, %r1;\nld.shared.u32 %r2, [%r1];\n"
-                          "st.global.u32 [%mine], %r2;\nret;",
-                          threads, threads);
+    const Words out =
+        run("st.shared.u32 [%s], %t;\nbar.sync 0;\nmov.u32 %r0, %ntid.x;\n"
+            "sub.u32 %r0, %r0, 1;\nsub.u32 %r0, %r0, %t;\nmov.u32 %r1, area;\n"
+            "mad.lo.u32 %r1, %r0, 4, %r1;\nld.shared.u32 %r2, [%r1];\n"
+            "st.global.u32 [%mine], %r2;\nret;",
+            threads, threads);
     for (unsigned i = 0; i < threads; ++i) EXPECT_EQ(out[i], threads - 1 - i) << threads;
   }
 }
@@ -74,13 +75,13 @@ TEST(Barrier, ThreadsSeeWhatOthersStoredBefore) {
 TEST(Barrier, ManyBarriersInALoop) {
   // A ring: in each of 50 rounds a thread adds the value of its neighbour.
   const unsigned threads = 96;
-  const Words out = run(
-      "mov.u32 %r0, %t;\nmov.u32 %r5, 0;\nadd.u32 %r1, %t, 1;\nsetp.eq.u32 %p0, %r1, 96;\n"
-      "@%p0 mov.u32 %r1, 0;\nmov.u32 %r2, area;\nmad.lo.u32 %r1, %r1, 4, %r2;\n"
-      "LOOP: st.shared.u32 [%s], %r0;\nbarrier.sync 3;\nld.shared.u32 %r3, [%r1];\n"
-      "barrier.sync 3;\nadd.u32 %r0, %r0, %r3;\nadd.u32 %r5, %r5, 1;\n"
-      "setp.lt.u32 %p1, %r5, 50;\n@%p1 bra LOOP;\nst.global.u32 [%mine], %r0;\nret;",
-      threads, threads);
+  const Words out =
+      run("mov.u32 %r0, %t;\nmov.u32 %r5, 0;\nadd.u32 %r1, %t, 1;\nsetp.eq.u32 %p0, %r1, 96;\n"
+          "@%p0 mov.u32 %r1, 0;\nmov.u32 %r2, area;\nmad.lo.u32 %r1, %r1, 4, %r2;\n"
+          "LOOP: st.shared.u32 [%s], %r0;\nbarrier.sync 3;\nld.shared.u32 %r3, [%r1];\n"
+          "barrier.sync 3;\nadd.u32 %r0, %r0, %r3;\nadd.u32 %r5, %r5, 1;\n"
+          "setp.lt.u32 %p1, %r5, 50;\n@%p1 bra LOOP;\nst.global.u32 [%mine], %r0;\nret;",
+          threads, threads);
   Words expected(threads);
   for (unsigned i = 0; i < threads; ++i) expected[i] = i;
   for (int round = 0; round < 50; ++round) {
@@ -133,10 +134,10 @@ TEST(Barrier, ReductionsCountAndCombinePredicates) {
 }
 
 TEST(Barrier, ReductionOfSomeWarps) {
-  const Words out = run(
-      "setp.ge.u32 %p0, %t, 64;\n@%p0 ret;\nand.b32 %r1, %t, 3;\nsetp.eq.u32 %p1, %r1, 0;\n"
-      "barrier.red.popc.aligned.u32 %r0, 5, 64, %p1;\nst.global.u32 [%mine], %r0;\nret;",
-      96, 96);
+  const Words out =
+      run("setp.ge.u32 %p0, %t, 64;\n@%p0 ret;\nand.b32 %r1, %t, 3;\nsetp.eq.u32 %p1, %r1, 0;\n"
+          "barrier.red.popc.aligned.u32 %r0, 5, 64, %p1;\nst.global.u32 [%mine], %r0;\nret;",
+          96, 96);
   for (unsigned i = 0; i < 96; ++i) EXPECT_EQ(out[i], i < 64 ? 16u : 0u) << i;
 }
 
@@ -150,16 +151,17 @@ TEST(Barrier, DivergentLanesMayMeetAtBarrierSync) {
 }
 
 TEST(Barrier, WarpsThatEndedAreNotWaitedFor) {
-  const Words out = run(
-      "setp.ge.u32 %p0, %t, 64;\n@%p0 ret;\nbar.sync 0;\nst.global.u32 [%mine], 5;\nret;", 128, 128);
+  const Words out =
+      run("setp.ge.u32 %p0, %t, 64;\n@%p0 ret;\nbar.sync 0;\nst.global.u32 [%mine], 5;\nret;", 128,
+          128);
   for (unsigned i = 0; i < 128; ++i) EXPECT_EQ(out[i], i < 64 ? 5u : 0u) << i;
 }
 
 TEST(Barrier, LanesOfALaterPathReachAnAlignedBarrierTogether) {
-  const Words out = run(
-      "mov.u32 %r0, 0;\nsetp.lt.u32 %p0, %t, 16;\n@%p0 bra L;\nmov.u32 %r0, 7;\n"
-      "L: bar.sync 0;\nst.global.u32 [%mine], %r0;\nret;",
-      32, 32);
+  const Words out =
+      run("mov.u32 %r0, 0;\nsetp.lt.u32 %p0, %t, 16;\n@%p0 bra L;\nmov.u32 %r0, 7;\n"
+          "L: bar.sync 0;\nst.global.u32 [%mine], %r0;\nret;",
+          32, 32);
   for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(out[i], i < 16 ? 0u : 7u) << i;
 }
 
@@ -203,15 +205,16 @@ TEST(Barrier, NumberInARegisterOutOfRangeIsAnError) {
 }
 
 TEST(Barrier, AlignedBarrierInDivergentCodeIsReported) {
-  const std::string reason =
-      failure("setp.lt.u32 %p0, %t, 16;\n@%p0 bra LOW;\nbar.sync 0;\nbra JOIN;\nLOW: bar.sync 0;\n"
-              "JOIN: ret;",
-              32);
+  const std::string reason = failure(
+      "setp.lt.u32 %p0, %t, 16;\n@%p0 bra LOW;\nbar.sync 0;\nbra JOIN;\nLOW: bar.sync 0;\n"
+      "JOIN: ret;",
+      32);
   EXPECT_TRUE(has(reason, "aligned: kernel k")) << reason;
 }
 
 TEST(Barrier, AlignedBarrierThatSomeLanesSkipIsReported) {
-  const std::string reason = failure("setp.ge.u32 %p0, %t, 16;\n@%p0 bra L;\nbar.sync 0;\nL: ret;", 32);
+  const std::string reason =
+      failure("setp.ge.u32 %p0, %t, 16;\n@%p0 bra L;\nbar.sync 0;\nL: ret;", 32);
   EXPECT_TRUE(has(reason, "aligned: kernel k")) << reason;
   EXPECT_TRUE(has(reason, "lanes 16-31 of its warp have ended")) << reason;
 }
@@ -249,7 +252,8 @@ TEST(Barrier, MoreThreadsThanEverComeAreADeadlock) {
 
 TEST(Barrier, DifferentThreadCountsAreAnError) {
   const std::string reason = failure(
-      "setp.lt.u32 %p0, %t, 32;\n@%p0 bra LOW;\nbar.sync 1, 64;\nret;\nLOW: bar.sync 1, 96;\nret;", 96);
+      "setp.lt.u32 %p0, %t, 32;\n@%p0 bra LOW;\nbar.sync 1, 64;\nret;\nLOW: bar.sync 1, 96;\nret;",
+      96);
   EXPECT_TRUE(has(reason, "barrier 1 with")) << reason;
 }
 

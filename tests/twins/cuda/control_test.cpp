@@ -103,9 +103,9 @@ TEST(Control, GuardedIndexedBranchLeavesTheOtherLanes) {
 }
 
 TEST(Control, IndexedBranchOutOfItsTargetsIsAnError) {
-  const std::string reason = failure(
-      kernel("TS: .branchtargets A, B;\nbrx.idx %t, TS;\nA: ret;\nB: ret;"),
-      CUDA_ERROR_LAUNCH_FAILED);
+  const std::string reason =
+      failure(kernel("TS: .branchtargets A, B;\nbrx.idx %t, TS;\nA: ret;\nB: ret;"),
+              CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_NE(reason.find("brx.idx 2 of 2 targets"), std::string::npos) << reason;
   EXPECT_NE(reason.find("thread (2,0,0)"), std::string::npos) << reason;
 }
@@ -139,9 +139,10 @@ TEST(Control, CallPassesParametersAndResult) {
 TEST(Control, CallWithRegistersOfTheAbi1) {
   Gpu gpu;
   Buffer<std::uint32_t> out(32, 0);
-  TWIN_OK(run(kernel("call (%r0), twice, (%t);\nst.global.u32 [%mine], %r0;\nret;",
-                     ".func (.reg .b32 %o) twice(.reg .b32 %i) {\n  add.u32 %o, %i, %i;\n  ret;\n}\n"),
-              out));
+  TWIN_OK(
+      run(kernel("call (%r0), twice, (%t);\nst.global.u32 [%mine], %r0;\nret;",
+                 ".func (.reg .b32 %o) twice(.reg .b32 %i) {\n  add.u32 %o, %i, %i;\n  ret;\n}\n"),
+          out));
   const auto d = out.read();
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], 2 * i) << i;
 }
@@ -170,9 +171,10 @@ const char* const kFactorial =
     "  DONE: st.param.b32 [result], %r1;\n  ret;\n}\n";
 
 std::string call_factorial(const std::string& argument) {
-  return kernel(argument + "\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\n"
-                           "call.uni (b), factorial, (a);\nld.param.b32 %r1, [b];\n}\n"
-                           "st.global.u32 [%mine], %r1;\nret;",
+  return kernel(argument +
+                    "\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\n"
+                    "call.uni (b), factorial, (a);\nld.param.b32 %r1, [b];\n}\n"
+                    "st.global.u32 [%mine], %r1;\nret;",
                 kFactorial);
 }
 
@@ -213,12 +215,12 @@ TEST(Control, IndirectCallGoesToTheFunctionOfEachLane) {
 }
 
 TEST(Control, IndirectCallOfNoFunctionIsAnError) {
-  const std::string reason =
-      failure(kernel("mov.u64 %l2, 4096;\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %t;\n"
-                     "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
-                     "call (b), %l2, (a), P;\nld.param.b32 %r1, [b];\n}\nret;",
-                     kTwoFunctions),
-              CUDA_ERROR_INVALID_PC);
+  const std::string reason = failure(
+      kernel("mov.u64 %l2, 4096;\n{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %t;\n"
+             "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+             "call (b), %l2, (a), P;\nld.param.b32 %r1, [b];\n}\nret;",
+             kTwoFunctions),
+      CUDA_ERROR_INVALID_PC);
   EXPECT_NE(reason.find("no function"), std::string::npos) << reason;
 }
 
@@ -239,7 +241,8 @@ TEST(Control, CallWithTheWrongNumberOfArgumentsDoesNotLoad) {
 TEST(Control, LanesThatExitLeaveTheOthersRunning) {
   Gpu gpu;
   Buffer<std::uint32_t> out(32, 9);
-  TWIN_OK(run(kernel("setp.ge.u32 %p0, %t, 20;\n@%p0 exit;\nst.global.u32 [%mine], %t;\nret;"), out));
+  TWIN_OK(
+      run(kernel("setp.ge.u32 %p0, %t, 20;\n@%p0 exit;\nst.global.u32 [%mine], %t;\nret;"), out));
   const auto d = out.read();
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], i < 20 ? i : 9u) << i;
 }
@@ -247,10 +250,11 @@ TEST(Control, LanesThatExitLeaveTheOthersRunning) {
 TEST(Control, ExitInAFunctionEndsTheThread) {
   Gpu gpu;
   Buffer<std::uint32_t> out(32, 9);
-  TWIN_OK(run(kernel("call leave;\nst.global.u32 [%mine], %t;\nret;",
-                     ".func leave() {\n  .reg .b32 %r0;\n  .reg .pred %p0;\n  mov.u32 %r0, %tid.x;\n"
-                     "  setp.lt.u32 %p0, %r0, 4;\n  @%p0 exit;\n  ret;\n}\n"),
-              out));
+  TWIN_OK(
+      run(kernel("call leave;\nst.global.u32 [%mine], %t;\nret;",
+                 ".func leave() {\n  .reg .b32 %r0;\n  .reg .pred %p0;\n  mov.u32 %r0, %tid.x;\n"
+                 "  setp.lt.u32 %p0, %r0, 4;\n  @%p0 exit;\n  ret;\n}\n"),
+          out));
   const auto d = out.read();
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], i < 4 ? 9u : i) << i;
 }

@@ -97,9 +97,7 @@ namespace {
 
 /// `lanes` of the running group wait at a barrier.
 Group& wait_at(Warp& warp, LaneMask lanes, std::uint32_t number) {
-  hold(warp, lanes, Group::State::kBarrier);
-  Group& waiting =
-      warp.groups[0].lanes == lanes ? warp.groups[0] : warp.groups[warp.group_count - 1];
+  Group& waiting = hold(warp, lanes, Group::State::kBarrier);
   waiting.barrier = static_cast<std::uint8_t>(number);
   return waiting;
 }

@@ -6,6 +6,7 @@
 
 #include "cuda/machine/barriers.h"
 #include "cuda/machine/block.h"
+#include "cuda/races/races.h"
 
 namespace cuda_twin {
 namespace {
@@ -21,6 +22,7 @@ void join(Warp& warp, Group& into, std::uint32_t from) {
   into.lanes |= other.lanes;
   into.turn = std::max(into.turn, other.turn);
   into.state = Group::State::kReady;
+  into.members = 0;
   other = warp.groups[--warp.group_count];
 }
 
@@ -30,6 +32,7 @@ void add_group(Warp& warp, const Group& group) {
     if (!can_join(other, group)) continue;
     other.lanes |= group.lanes;
     other.state = Group::State::kReady;
+    other.members = 0;
     return;
   }
   warp.groups[warp.group_count++] = group;
@@ -41,6 +44,7 @@ Group split(Warp& warp, LaneMask lanes) {
   Group part = running;
   part.lanes = lanes;
   part.forced = part.released = part.aligned = false;
+  part.members = 0;
   running.lanes &= ~lanes;
   running.op = warp.op + 1;
   running.forced = running.released = running.aligned = false;
@@ -98,15 +102,39 @@ Next send(Warp& warp, LaneMask lanes, std::uint32_t op, std::uint32_t frame) {
   return Next::kSwitch;
 }
 
-Next hold(Warp& warp, LaneMask lanes, Group::State state) {
+Group& hold(Warp& warp, LaneMask lanes, Group::State state) {
   Group part = split(warp, lanes);
   part.op = warp.op;
   part.state = state;
-  if (warp.groups[0].lanes == 0) {
-    warp.groups[0] = part;
-  } else {
-    warp.groups[warp.group_count++] = part;
+  Group& held = warp.groups[0].lanes == 0 ? warp.groups[0] : warp.groups[warp.group_count++];
+  held = part;
+  return held;
+}
+
+Next meet_at_warp_barrier(Warp& warp, LaneMask lanes, LaneMask members) {
+  LaneMask here = lanes;
+  const auto waits = [&](const Group& group) {
+    return group.state == Group::State::kSync && group.members == members && members != 0;
+  };
+  for (std::uint32_t i = 1; i < warp.group_count; ++i) {
+    if (waits(warp.groups[i])) here |= warp.groups[i].lanes;
   }
+  if ((members & warp.alive() & ~here) != 0) {
+    hold(warp, lanes, Group::State::kSync).members = members;
+    return Next::kSwitch;
+  }
+  if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, here);
+  if (here == lanes) return Next::kOn;
+  warp.groups[0].op = warp.op + 1;
+  for (std::uint32_t i = 1; i < warp.group_count; ++i) {
+    Group& group = warp.groups[i];
+    if (!waits(group)) continue;
+    group.state = Group::State::kReady;
+    group.members = 0;
+    ++group.op;
+  }
+  join_groups(warp);
+  warp.reschedule = true;
   return Next::kSwitch;
 }
 
@@ -116,7 +144,9 @@ Next end_lanes(Warp& warp, LaneMask lanes) {
   for (Frame& frame : warp.frames) frame.lanes &= ~lanes;
   for (std::uint32_t i = 0; i < warp.group_count; ++i) {
     Group& group = warp.groups[i];
-    if (group.state == Group::State::kSync) group.state = Group::State::kReady;
+    if (group.state != Group::State::kSync) continue;
+    group.state = Group::State::kReady;
+    group.members = 0;
   }
   warp.block->alive -= static_cast<std::uint32_t>(std::popcount(lanes));
   complete_barriers(*warp.block);
@@ -176,11 +206,7 @@ bool gather_aligned(Warp& warp, LaneMask active) {
                   "an .aligned instruction, while lanes " + lanes_text(warp.exited) +
                       " of its warp have ended") == Next::kOn;
   }
-  hold(warp, active, Group::State::kSync);
-  for (std::uint32_t i = 0; i < warp.group_count; ++i) {
-    Group& group = warp.groups[i];
-    if ((group.lanes & active) != 0) group.aligned = true;
-  }
+  hold(warp, active, Group::State::kSync).aligned = true;
   return false;
 }
 

@@ -15,8 +15,13 @@ Next send(Warp& warp, LaneMask lanes, std::uint32_t op, std::uint32_t frame);
 /// `lanes` of the running group end; its other lanes go on after the op that runs.
 Next end_lanes(Warp& warp, LaneMask lanes);
 
-/// `lanes` of the running group stay at the op that runs, in this state; its other lanes go on.
-Next hold(Warp& warp, LaneMask lanes, Group::State state);
+/// `lanes` of the running group stay at the op that runs, in this state; its other lanes go on. The
+/// handler returns Next::kSwitch.
+Group& hold(Warp& warp, LaneMask lanes, Group::State state);
+
+/// bar.warp.sync: `lanes` wait until all members that have not ended are at one with the same
+/// members. Returns what the handler shall return.
+Next meet_at_warp_barrier(Warp& warp, LaneMask lanes, LaneMask members);
 
 /// Chooses the group that runs next and makes its frame the current one. False if none can run.
 bool choose(Warp& warp);

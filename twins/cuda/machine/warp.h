@@ -31,6 +31,7 @@ struct Group {
   std::uint32_t turn = 0;   ///< quanta of instructions that it used: fewer runs first
   std::uint32_t holds = 0;  ///< of the complete bar.red: lanes whose predicate is true, is false
   std::uint32_t fails = 0;
+  LaneMask members = 0;  ///< of the bar.warp.sync at which it waits
   State state = State::kReady;
   std::uint8_t barrier = 0;
   bool forced = false;    ///< executes its .sync instruction without the lanes that never come
@@ -58,8 +59,8 @@ struct Warp {
   std::uint64_t local_base = 0;              ///< of the current frame, in each lane's local memory
   Block* block = nullptr;
   std::shared_ptr<AsyncCopies> copies;  ///< of cp.async; null: none
-  std::uint32_t index = 0;  ///< in the block
-  LaneMask lanes = 0;       ///< that exist: the last warp of a block may have fewer
+  std::uint32_t index = 0;              ///< in the block
+  LaneMask lanes = 0;                   ///< that exist: the last warp of a block may have fewer
   LaneMask exited = 0;
   std::uint32_t group_count = 0;
   std::uint32_t op = 0;            ///< that runs now: index into Program::ops
