@@ -3,6 +3,7 @@
 
 #include "cuda/races/global.h"
 #include "cuda/races/races.h"
+#include "cuda/races/update.h"
 
 namespace cuda_twin::races {
 
@@ -51,6 +52,22 @@ Mark race_in_range(GlobalCells& cells, std::uint64_t begin, std::uint64_t end,
   return 0;
 }
 
+constexpr std::uint64_t kShort = 8192;  // rows of 2-D copies: marked at once
+
+void mark_cells(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access) {
+  const auto ordered = [&](Mark earlier) {
+    return earlier < access.limit ||
+           access.works.ordered(work_of(earlier, access.generation), access.work);
+  };
+  each_cell_page(begin, end - begin, [&](std::uint64_t first, unsigned count) {
+    CellPage* const page = cells.page(first);
+    if (page == nullptr) return;
+    const PageLock lock(*page);
+    if (!ready_page(cells, *page, first, access.generation)) return;
+    update(*page, first % kCellPageBytes, count, access.own, ordered);
+  });
+}
+
 }  // namespace
 
 std::string on_copy(const Space& space, std::uint64_t work, std::uint64_t address,
@@ -63,7 +80,11 @@ std::string on_copy(const Space& space, std::uint64_t work, std::uint64_t addres
   const std::uint64_t begin = address - extent->begin + extent->cells_offset;
   const std::uint64_t end = begin + std::min(bytes, extent->end() - address);
   const Mark race = race_in_range(*extent->cells, begin, end, access);
-  extent->cells->add_cover({begin, end, access.generation, access.own});
+  if (end - begin < kShort) {
+    mark_cells(*extent->cells, begin, end, access);
+  } else {
+    extent->cells->add_cover({begin, end, access.generation, access.own});
+  }
   if (race == 0) return "";
   return Space::place(*extent, address) + " (" + std::to_string(bytes) + " bytes): a " +
          ((race & kMarkWrite) != 0 ? "write" : "read") + " by " +
