@@ -111,7 +111,7 @@ function(add_twin name)
   add_twin_common()
   read_twin(${name} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
-  list(FILTER sources EXCLUDE REGEX "CMakeFiles/")  # a build folder in it
+  list(FILTER sources EXCLUDE REGEX "CMakeFiles/|^tools/")  # a build folder in it, programs
   list(REMOVE_ITEM sources ${arg_PER_LIBRARY})
   add_library(${name}_twin_objects OBJECT ${sources})
   target_include_directories(${name}_twin_objects PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/..)

@@ -1,0 +1,169 @@
+// Runs the kernels of checks.md, and compares the errors and messages that it has. The document is
+// written by hand; addresses in messages are compared as "0x...".
+#include <fstream>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support.h"
+
+namespace checks_test {
+
+using namespace twin_test;
+
+struct Documented {
+  std::string heading;
+  std::string text;
+  std::string launch;  ///< of the kernel's first comment
+  std::string check;   ///< name of a finding, or number of an error
+  std::string message;
+};
+
+/// A heading, a text of PTX, and a line "`CHECK`: MESSAGE" for each.
+std::vector<Documented> documented_checks() {
+  std::ifstream in(std::string(TWIN_TEST_FOLDER) + "/../../../twins/cuda/checks.md");
+  std::vector<Documented> checks;
+  Documented now;
+  bool inside = false;
+  const std::regex result("^`([^`]+)`: ?(.*)$");
+  for (std::string line; std::getline(in, line);) {
+    std::smatch match;
+    if (line.rfind("### ", 0) == 0) {
+      now = {};
+      now.heading = line.substr(4);
+    } else if (line.rfind("```", 0) == 0) {
+      inside = line == "```ptx";
+    } else if (inside) {
+      now.text += line + "\n";
+      const std::size_t comment = line.find("// <<<");
+      if (comment != std::string::npos) now.launch = line.substr(comment + 3);
+    } else if (!now.text.empty() && std::regex_match(line, match, result)) {
+      now.check = match[1];
+      now.message = match[2];
+      checks.push_back(now);
+      now.text.clear();
+    }
+  }
+  return checks;
+}
+
+std::string without_addresses(const std::string& text) {
+  return std::regex_replace(text, std::regex("0x[0-9a-f]+"), "0x...");
+}
+
+struct Outcome {
+  CUresult code = CUDA_SUCCESS;
+  std::string check;  ///< of the first finding
+  std::string message;
+};
+
+/// The launch that a comment like "<<<2, 32>>> on two streams" describes.
+class DocumentedLaunch {
+ public:
+  explicit DocumentedLaunch(const Documented& documented) : documented_(documented) {
+    std::istringstream numbers(documented.launch.substr(3));
+    char comma = 0;
+    numbers >> blocks_ >> comma >> threads_;
+  }
+
+  Outcome run() {
+    if (has("CUDA_TWIN_INSTRUCTIONS=1000")) cuda_twin_set("CUDA_TWIN_INSTRUCTIONS", "1000");
+    TWIN_OK(cuMemAlloc(&address_, 256));
+    TWIN_OK(cuMemsetD8(address_, 0, 128));
+    if (has("cuMemFree")) TWIN_OK(cuMemFree(address_));
+    Outcome outcome;
+    std::string log;
+    outcome.code = load(module(documented_.text, "7.8", "sm_80"), &module_, &log);
+    if (outcome.code != CUDA_SUCCESS) {
+      outcome.message = log;
+      return outcome;
+    }
+    TWIN_OK(cuModuleGetFunction(&function_, module_, "k"));
+    outcome.code = has("two streams") ? launch_twice() : launch_once(nullptr);
+    if (outcome.code == CUDA_SUCCESS) outcome.code = cuCtxSynchronize();
+    outcome.message = cuda_twin_last_fault();
+    const char* check = nullptr;
+    const char* text = nullptr;
+    if (cuda_twin_finding(0, &check, &text) == 1) {
+      outcome.check = check;
+      outcome.message = text;
+    }
+    return outcome;
+  }
+
+ private:
+  bool has(const char* word) const { return documented_.launch.find(word) != std::string::npos; }
+  CUresult launch_once(CUstream stream) {
+    void* args[] = {&address_};
+    return cuLaunchKernel(function_, blocks_, 1, 1, threads_, 1, 1, 0, stream, args, nullptr);
+  }
+  CUresult launch_twice() {
+    CUstream streams[2] = {};
+    CUresult code = CUDA_SUCCESS;
+    for (CUstream& stream : streams) TWIN_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    TWIN_OK(cuCtxSynchronize());
+    for (CUstream stream : streams) {
+      const CUresult launched = launch_once(stream);
+      if (code == CUDA_SUCCESS) code = launched;
+    }
+    return code;
+  }
+
+  const Documented& documented_;
+  unsigned blocks_ = 1, threads_ = 1;
+  CUdeviceptr address_ = 0;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+TEST(Checks, AreAsDocumented) {
+  const std::vector<Documented> checks = documented_checks();
+  EXPECT_GE(checks.size(), 17u);
+  for (const Documented& documented : checks) {
+    Gpu gpu;
+    const Outcome outcome = DocumentedLaunch(documented).run();
+    const bool is_error = documented.check.find_first_not_of("0123456789") == std::string::npos;
+    if (is_error) {
+      EXPECT_EQ(std::to_string(outcome.code), documented.check) << documented.heading;
+      EXPECT_EQ(outcome.check, "") << documented.heading;
+    } else {
+      EXPECT_EQ(outcome.code, CUDA_ERROR_LAUNCH_FAILED) << documented.heading;
+      EXPECT_EQ(outcome.check, documented.check) << documented.heading;
+    }
+    EXPECT_EQ(without_addresses(outcome.message), without_addresses(documented.message))
+        << documented.heading;
+  }
+}
+
+TEST(Checks, FindingsAreKeptWhereTheyDoNotStop) {
+  for (const Documented& documented : documented_checks()) {
+    if (documented.check.find_first_not_of("0123456789") == std::string::npos) continue;
+    Gpu gpu;
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+    const Outcome outcome = DocumentedLaunch(documented).run();
+    EXPECT_EQ(outcome.code, CUDA_SUCCESS) << documented.heading << ": " << outcome.message;
+    EXPECT_EQ(outcome.check, documented.check) << documented.heading;
+    (void)cuCtxSynchronize();
+    cuda_twin_reset();
+  }
+}
+
+TEST(Checks, CanBeSwitchedOff) {
+  for (const Documented& documented : documented_checks()) {
+    if (documented.check.find_first_not_of("0123456789") == std::string::npos) continue;
+    Gpu gpu;
+    for (const char* name :
+         {"CUDA_TWIN_CHECK_INITIALISED", "CUDA_TWIN_CHECK_RACES", "CUDA_TWIN_CHECK_WARP"}) {
+      EXPECT_EQ(cuda_twin_set(name, "off"), 1);
+    }
+    const Outcome outcome = DocumentedLaunch(documented).run();
+    EXPECT_EQ(outcome.code, CUDA_SUCCESS) << documented.heading << ": " << outcome.message;
+    EXPECT_EQ(outcome.check, "") << documented.heading;
+    (void)cuCtxSynchronize();
+    cuda_twin_reset();
+  }
+}
+
+}  // namespace checks_test

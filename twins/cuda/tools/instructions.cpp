@@ -1,0 +1,184 @@
+#include "cuda/tools/instructions.h"
+
+#include <iterator>
+
+namespace cuda_twin_record {
+namespace {
+
+const Row kRows[] = {
+    {"add.s32 %d, %a, %b", "s32", {"s32", "s32"}},
+    {"add.sat.s32 %d, %a, %b", "s32", {"s32", "s32"}},
+    {"sub.sat.s32 %d, %a, %b", "s32", {"s32", "s32"}},
+    {"mul.hi.s32 %d, %a, %b", "s32", {"s32", "s32"}},
+    {"mul.hi.u64 %d, %a, %b", "u64", {"u64", "u64"}},
+    {"mul24.hi.u32 %d, %a, %b", "u32", {"u32", "u32"}},
+    {"mad.hi.sat.s32 %d, %a, %b, %c", "s32", {"s32", "s32", "s32"}},
+    {"div.s32 %d, %a, %b", "s32", {"s32", "s32"}},
+    {"rem.s32 %d, %a, %b", "s32", {"s32", "s32"}},
+    {"div.u32 %d, %a, %b", "u32", {"u32", "u32"}},
+    {"rem.u64 %d, %a, %b", "u64", {"u64", "u64"}},
+    {"sad.s32 %d, %a, %b, %c", "u32", {"s32", "s32", "u32"}},
+    {"dp4a.s32.u32 %d, %a, %b, %c", "s32", {"u32", "u32", "s32"}},
+    {"dp2a.hi.s32.s32 %d, %a, %b, %c", "s32", {"u32", "u32", "s32"}},
+    {"shl.b32 %d, %a, %b", "u32", {"u32", "count"}},
+    {"shr.s32 %d, %a, %b", "s32", {"s32", "count"}},
+    {"shf.l.clamp.b32 %d, %a, %b, %c", "u32", {"u32", "u32", "count"}},
+    {"shf.r.wrap.b32 %d, %a, %b, %c", "u32", {"u32", "u32", "count"}},
+    {"bfe.s32 %d, %a, %b, %c", "s32", {"s32", "count", "count"}},
+    {"bfind.s32 %d, %a", "u32", {"s32"}},
+    {"bfind.shiftamt.u32 %d, %a", "u32", {"u32"}},
+    {"prmt.b32 %d, %a, %b, %c", "u32", {"u32", "u32", "u32"}},
+    {"prmt.b32.f4e %d, %a, %b, %c", "u32", {"u32", "u32", "u32"}},
+    {"lop3.b32 %d, %a, %b, %c, 0x96", "u32", {"u32", "u32", "u32"}},
+    {"add.rn.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"add.rz.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"add.ftz.sat.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"mul.rm.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"mul.ftz.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"fma.rp.f32 %d, %a, %b, %c", "f32", {"f32", "f32", "f32"}},
+    {"fma.rn.f64 %d, %a, %b, %c", "f64", {"f64", "f64", "f64"}},
+    {"div.rn.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"div.full.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"div.approx.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"rcp.approx.ftz.f32 %d, %a", "f32", {"f32"}},
+    {"sqrt.approx.f32 %d, %a", "f32", {"f32"}},
+    {"rsqrt.approx.f32 %d, %a", "f32", {"f32"}},
+    {"ex2.approx.f32 %d, %a", "f32", {"f32"}},
+    {"lg2.approx.f32 %d, %a", "f32", {"f32"}},
+    {"sin.approx.f32 %d, %a", "f32", {"f32"}},
+    {"cos.approx.f32 %d, %a", "f32", {"f32"}},
+    {"tanh.approx.f32 %d, %a", "f32", {"f32"}},
+    {"min.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"max.NaN.f32 %d, %a, %b", "f32", {"f32", "f32"}},
+    {"abs.f32 %d, %a", "f32", {"f32"}},
+    {"neg.ftz.f32 %d, %a", "f32", {"f32"}},
+    {"add.f16 %d, %a, %b", "f16", {"f16", "f16"}},
+    {"fma.rn.relu.f16 %d, %a, %b, %c", "f16", {"f16", "f16", "f16"}},
+    {"fma.rn.bf16x2 %d, %a, %b, %c", "bf16x2", {"bf16x2", "bf16x2", "bf16x2"}},
+    {"max.NaN.f16x2 %d, %a, %b", "f16x2", {"f16x2", "f16x2"}},
+    {"ex2.approx.f16 %d, %a", "f16", {"f16"}},
+    {"tanh.approx.f16 %d, %a", "f16", {"f16"}},
+    {"cvt.rni.s32.f32 %d, %a", "s32", {"f32"}},
+    {"cvt.rzi.u8.f32 %d, %a", "u32", {"f32"}},
+    {"cvt.rzi.u64.f64 %d, %a", "u64", {"f64"}},
+    {"cvt.sat.s8.s32 %d, %a", "s32", {"s32"}},
+    {"cvt.rn.f16.f32 %d, %a", "f16", {"f32"}},
+    {"cvt.rz.f16.f32 %d, %a", "f16", {"f32"}},
+    {"cvt.rn.bf16.f32 %d, %a", "bf16", {"f32"}},
+    {"cvt.rna.tf32.f32 %d, %a", "u32", {"f32"}},
+    {"cvt.f32.f16 %d, %a", "f32", {"f16"}},
+    {"cvt.rp.f32.f64 %d, %a", "f32", {"f64"}},
+    {"cvt.rn.f32.s64 %d, %a", "f32", {"u64"}},
+    {"set.ltu.u32.f32 %d, %a, %b", "u32", {"f32", "f32"}},
+    {"slct.f32.f32 %d, %a, %b, %c", "f32", {"f32", "f32", "f32"}},
+    {"shfl.sync.up.b32 %d, %a, 3, 0x0800, 0xffffffff", "u32", {"u32"}},
+    {"redux.sync.min.s32 %d, %a, 0xffffffff", "s32", {"s32"}},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%d, %r1, %r2, %r3}, {%a, %b}, {%a}, {%c, "
+     "%c, "
+     "%c, %c}",
+     "f32",
+     {"f16x2", "f16x2", "f32"}},
+    {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%d, %r1}, {%a, %b, %a, %b}, {%a, %b}, "
+     "{%c, "
+     "%c}",
+     "f16x2",
+     {"f16x2", "f16x2", "f16x2"}},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%d, %r1, %r2, %r3}, {%a, %b, %a, %b}, "
+     "{%a, "
+     "%b}, {%c, %c, %c, %c}",
+     "f32",
+     {"bf16x2", "bf16x2", "f32"}},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%d, %r1, %r2, %r3}, {%a, %b, %a, %b}, "
+     "{%a, "
+     "%b}, {%c, %c, %c, %c}",
+     "f32",
+     {"f32", "f32", "f32"}},
+    {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32 {%d, %r1, %r2, %r3}, {%a, %b, %a, "
+     "%b}, "
+     "{%a, %b}, {%c, %c, %c, %c}",
+     "s32",
+     {"u32", "u32", "s32"}},
+};
+
+const std::uint64_t kF32[] = {0x3F800000, 0x00000000, 0x80000000, 0x00000001, 0x807FFFFF,
+                              0x00800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000,
+                              0x7F800001, 0x3F7FFFFF, 0x40490FDB, 0xC2C80000, 0x4B7FFFFF};
+const std::uint64_t kF64[] = {0x3FF0000000000000, 0x0000000000000000, 0x8000000000000000,
+                              0x0000000000000001, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF,
+                              0x7FF0000000000000, 0xFFF8000000000001, 0x3FEFFFFFFFFFFFFF,
+                              0xC00921FB54442D18, 0x36A0000000000000};
+const std::uint64_t kF16[] = {0x3C00, 0x0000, 0x8000, 0x0001, 0x83FF, 0x0400,
+                              0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x3BFF, 0x4248};
+const std::uint64_t kBf16[] = {0x3F80, 0x0000, 0x8000, 0x0001, 0x807F, 0x0080,
+                               0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0x3F7F, 0x4049};
+const std::uint64_t kIntegers[] = {0,
+                                   1,
+                                   0xFFFFFFFFFFFFFFFF,
+                                   0x7FFFFFFF,
+                                   0x80000000,
+                                   0x7FFFFFFFFFFFFFFF,
+                                   0x8000000000000000,
+                                   0x80,
+                                   0xFFFFFF7F,
+                                   0x12345678,
+                                   31,
+                                   0x8080807F};
+const std::uint64_t kCounts[] = {0, 1, 31, 32, 33, 63, 64, 255, 256, 0xFFFFFFFF, 8, 16};
+
+struct Values {
+  const char* type;
+  unsigned bits;  ///< of an element
+  bool is_pair;   ///< two elements in 32 bits
+  std::span<const std::uint64_t> edges;
+};
+const Values kTypes[] = {
+    {"f32", 32, false, kF32},      {"f64", 64, false, kF64},      {"f16", 16, false, kF16},
+    {"f16x2", 16, true, kF16},     {"bf16", 16, false, kBf16},    {"bf16x2", 16, true, kBf16},
+    {"u32", 32, false, kIntegers}, {"s32", 32, false, kIntegers}, {"u64", 64, false, kIntegers},
+    {"count", 32, false, kCounts},
+};
+
+const Values& type_of(const std::string& type) {
+  for (const Values& row : kTypes) {
+    if (type == row.type) return row;
+  }
+  return kTypes[0];
+}
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+  x = (x ^ x >> 27) * 0x94D049BB133111EB;
+  return x ^ x >> 31;
+}
+
+std::uint64_t element(const Values& type, std::uint64_t index, unsigned position) {
+  // Edges of one operand meet all edges of the next.
+  const std::uint64_t n = type.edges.size();
+  const std::uint64_t edge = position == 0 ? index % n : index / n + index * position;
+  const std::uint64_t bits = index < n * n ? type.edges[edge % n] : mixed(index * 4 + position + 1);
+  return type.bits == 64 ? bits : bits & ((std::uint64_t{1} << type.bits) - 1);
+}
+
+}  // namespace
+
+std::span<const Row> rows() {
+  return kRows;
+}
+
+std::vector<std::uint64_t> values(const std::string& type, unsigned position, unsigned count) {
+  const Values& row = type_of(type);
+  std::vector<std::uint64_t> made;
+  for (unsigned i = 0; i < count; ++i) {
+    std::uint64_t bits = element(row, i, position);
+    if (row.is_pair) bits |= element(row, i + 7, position) << 16;
+    made.push_back(bits);
+  }
+  return made;
+}
+
+unsigned register_bits(const std::string& type) {
+  const Values& row = type_of(type);
+  return row.is_pair ? 32 : row.bits;
+}
+
+}  // namespace cuda_twin_record

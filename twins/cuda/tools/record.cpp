@@ -1,0 +1,190 @@
+// cuda_twin_record LIBRARY [--compare FILE]: runs single instructions through a driver library and
+// writes "instruction inputs -> output" for each lane. What a device wrote is what the twin is
+// compared with.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cuda/include/cuda_twin/driver.h"
+#include "cuda/tools/instructions.h"
+
+namespace cuda_twin_record {
+namespace {
+
+constexpr unsigned kLanesOfLaunch = 256;
+
+class Library {
+ public:
+  explicit Library(const char* path) : handle_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {}
+  bool is_open() const { return handle_ != nullptr; }
+  template <class Function, class... Args>
+  CUresult call(const char* name, Args... args) const {
+    auto* function = reinterpret_cast<Function*>(dlsym(handle_, name));
+    return function == nullptr ? CUDA_ERROR_NOT_FOUND : function(args...);
+  }
+
+ private:
+  void* handle_;
+};
+// driver.h renames functions to their versions: the macro's argument is expanded first.
+#define RECORD_NAME(NAME) #NAME
+#define RECORD_CALL(LIBRARY, NAME, ...) \
+  (LIBRARY).call<decltype(NAME)>(RECORD_NAME(NAME) __VA_OPT__(, ) __VA_ARGS__)
+
+/// Each lane has 8 bytes of each operand.
+std::string text_of(const Row& row) {
+  std::string text =
+      ".version 7.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry record(.param .u64 in, .param .u64 out) {\n"
+      "  .reg .u64 %at;\n  .reg .u32 %i, %n, %r<4>;\n"
+      "  mov.u32 %i, %tid.x;\n  mov.u32 %n, %ctaid.x;\n  mad.lo.u32 %i, %n, 32, %i;\n"
+      "  ld.param.u64 %at, [in];\n  mad.wide.u32 %at, %i, 24, %at;\n";
+  for (std::size_t k = 0; k < row.types.size(); ++k) {
+    const std::string type = ".b" + std::to_string(register_bits(row.types[k]));
+    const std::string name = std::string("%") + "abc"[k];
+    text += "  .reg " + type + " " + name + ";\n  ld.global" + type + " " + name + ", [%at+" +
+            std::to_string(8 * k) + "];\n";
+  }
+  const std::string out = ".b" + std::to_string(register_bits(row.out));
+  return text + "  .reg " + out + " %d;\n  " + row.code +
+         ";\n  ld.param.u64 %at, [out];\n  mad.wide.u32 %at, %i, 8, %at;\n  st.global" + out +
+         " [%at], %d;\n  ret;\n}\n";
+}
+
+std::string in_hex(std::uint64_t value, unsigned bits) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%0*llx", static_cast<int>(bits / 4),
+                static_cast<unsigned long long>(value));
+  return text;
+}
+
+struct Buffers {
+  CUdeviceptr in = 0, out = 0;
+};
+
+CUresult launch(const Library& driver, const Row& row, Buffers buffers) {
+  const std::string text = text_of(row);
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUresult code = RECORD_CALL(driver, cuModuleLoadData, &module, text.c_str());
+  if (code != CUDA_SUCCESS) return code;
+  void* args[] = {&buffers.in, &buffers.out};
+  code = RECORD_CALL(driver, cuModuleGetFunction, &function, module, "record");
+  if (code == CUDA_SUCCESS) {
+    code = RECORD_CALL(driver, cuLaunchKernel, function, kLanesOfLaunch / 32, 1u, 1u, 32u, 1u, 1u,
+                       0u, CUstream{}, args, static_cast<void**>(nullptr));
+  }
+  if (code == CUDA_SUCCESS) code = RECORD_CALL(driver, cuCtxSynchronize);
+  (void)RECORD_CALL(driver, cuModuleUnload, module);
+  return code;
+}
+
+/// The lines of one instruction.
+std::vector<std::string> record(const Library& driver, const Row& row, Buffers buffers) {
+  std::vector<std::uint64_t> in(3 * kLanesOfLaunch), out(kLanesOfLaunch);
+  for (unsigned k = 0; k < row.types.size(); ++k) {
+    const auto operand = values(row.types[k], k, kLanesOfLaunch);
+    for (unsigned i = 0; i < kLanesOfLaunch; ++i) in[3 * i + k] = operand[i];
+  }
+  CUresult code = RECORD_CALL(driver, cuMemcpyHtoD, buffers.in, in.data(), in.size() * 8);
+  if (code == CUDA_SUCCESS) {
+    code = RECORD_CALL(driver, cuMemcpyHtoD, buffers.out, out.data(), out.size() * 8);
+  }
+  if (code == CUDA_SUCCESS) code = launch(driver, row, buffers);
+  if (code == CUDA_SUCCESS) {
+    code = RECORD_CALL(driver, cuMemcpyDtoH, out.data(), buffers.out, out.size() * 8);
+  }
+  if (code != CUDA_SUCCESS) {
+    return {std::string(row.code) + " fails with " + std::to_string(static_cast<int>(code))};
+  }
+  std::vector<std::string> lines;
+  for (unsigned i = 0; i < kLanesOfLaunch; ++i) {
+    // A lane's result of an instruction of the whole warp depends on its neighbours, too.
+    std::string line = std::string(row.code) + "  #" + std::to_string(i);
+    for (unsigned k = 0; k < row.types.size(); ++k) {
+      line += " " + in_hex(in[3 * i + k], register_bits(row.types[k]));
+    }
+    lines.push_back(line + " -> " + in_hex(out[i], register_bits(row.out)));
+  }
+  return lines;
+}
+
+CUresult start(const Library& driver, Buffers* buffers, std::string* title) {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  int version = 0;
+  char name[128] = "";
+  CUresult code = RECORD_CALL(driver, cuInit, 0u);
+  if (code == CUDA_SUCCESS) code = RECORD_CALL(driver, cuDeviceGet, &device, 0);
+  if (code == CUDA_SUCCESS) code = RECORD_CALL(driver, cuDevicePrimaryCtxRetain, &context, device);
+  if (code == CUDA_SUCCESS) code = RECORD_CALL(driver, cuCtxSetCurrent, context);
+  if (code == CUDA_SUCCESS) {
+    code = RECORD_CALL(driver, cuDeviceGetName, name, static_cast<int>(sizeof name), device);
+  }
+  if (code == CUDA_SUCCESS) code = RECORD_CALL(driver, cuDriverGetVersion, &version);
+  if (code == CUDA_SUCCESS) {
+    code = RECORD_CALL(driver, cuMemAlloc, &buffers->in, std::size_t{24} * kLanesOfLaunch);
+  }
+  if (code == CUDA_SUCCESS) {
+    code = RECORD_CALL(driver, cuMemAlloc, &buffers->out, std::size_t{8} * kLanesOfLaunch);
+  }
+  *title = std::string("# ") + name + ", driver " + std::to_string(version);
+  return code;
+}
+
+/// Writes the lines that `file` does not have. How many; -1 if it cannot be read.
+int compare(const std::vector<std::string>& lines, const char* file) {
+  std::ifstream in(file);
+  if (!in) {
+    std::fprintf(stderr, "cuda_twin_record: %s cannot be read\n", file);
+    return -1;
+  }
+  std::set<std::string> known;
+  for (std::string line; std::getline(in, line);) known.insert(line);
+  int different = 0;
+  for (const std::string& line : lines) {
+    if (line[0] == '#' || known.contains(line)) continue;
+    std::printf("%s\n", line.c_str());
+    ++different;
+  }
+  std::fprintf(stderr, "%d of %zu lines differ\n", different, lines.size() - 1);
+  return different;
+}
+
+int run(const char* library, const char* file) {
+  const Library driver(library);
+  if (!driver.is_open()) {
+    std::fprintf(stderr, "cuda_twin_record: %s\n", dlerror());
+    return 2;
+  }
+  Buffers buffers;
+  std::vector<std::string> lines(1);
+  const CUresult code = start(driver, &buffers, &lines[0]);
+  if (code != CUDA_SUCCESS) {
+    std::fprintf(stderr, "cuda_twin_record: no device: %d\n", static_cast<int>(code));
+    return 2;
+  }
+  for (const Row& row : rows()) {
+    for (std::string& line : record(driver, row, buffers)) lines.push_back(std::move(line));
+  }
+  if (file != nullptr) return compare(lines, file) == 0 ? 0 : 1;
+  for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace cuda_twin_record
+
+int main(int count, char** arguments) {
+  const bool compares = count == 4 && std::strcmp(arguments[2], "--compare") == 0;
+  if (count != 2 && !compares) {
+    std::fprintf(stderr, "usage: cuda_twin_record LIBRARY [--compare FILE]\n");
+    return 2;
+  }
+  return cuda_twin_record::run(arguments[1], compares ? arguments[3] : nullptr);
+}
