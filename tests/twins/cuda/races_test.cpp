@@ -1,0 +1,486 @@
+// Races: for each kind a program with one, and its twin without.
+#include <cstring>
+
+#include "support.h"
+
+namespace races_test {
+namespace {
+
+using twin_test::Buffer;
+using twin_test::Dim;
+using twin_test::Gpu;
+using twin_test::launch;
+using twin_test::module;
+
+/// %r0 = tid, %r1 = lane, %r2 = warp, %r3 = block; %r7 = tile + 4 * tid; %rd0 = data.
+std::string kernel(const std::string& body, const std::string& name = "k") {
+  return module(".visible .entry " + name + R"((.param .u64 data, .param .u64 counter)
+{
+  .reg .b64 %rd<8>;
+  .reg .b32 %r<16>;
+  .reg .b16 %h<4>;
+  .reg .pred %p<4>;
+  .shared .align 16 .b8 tile[4096];
+  ld.param.u64 %rd0, [data];
+  ld.param.u64 %rd1, [counter];
+  mov.u32 %r0, %tid.x;
+  and.b32 %r1, %r0, 31;
+  shr.u32 %r2, %r0, 5;
+  mov.u32 %r3, %ctaid.x;
+  mov.u32 %r6, tile;
+  mad.lo.u32 %r7, %r0, 4, %r6;
+)" + body + "\n  ret;\n}\n");
+}
+
+struct Run {
+  CUresult code = CUDA_SUCCESS;
+  std::string fault;
+  std::string check, text;  ///< of the first finding
+};
+
+Run run(const std::string& body, Dim grid, Dim block, const char* host_threads = "1") {
+  Gpu gpu;
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_THREADS", host_threads), 1);
+  Buffer<std::uint32_t> data(4096, 1);
+  Buffer<std::uint32_t> counter(64, 0);
+  Run result;
+  std::string log;
+  result.code = launch(kernel(body), "k", grid, block, {&data.address, &counter.address}, 0, &log);
+  EXPECT_EQ(log, "");
+  result.fault = cuda_twin_last_fault();
+  const char* check = "";
+  const char* text = "";
+  cuda_twin_finding(0, &check, &text);
+  result.check = check;
+  result.text = text;
+  return result;
+}
+
+void expect_race(const Run& result, const std::string& check, const std::string& text) {
+  EXPECT_EQ(result.code, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(result.check, check) << result.text;
+  EXPECT_NE(result.text.find(text), std::string::npos) << result.text;
+}
+void expect_clean(const Run& result) {
+  EXPECT_EQ(result.code, CUDA_SUCCESS) << result.fault;
+  EXPECT_EQ(result.check, "");
+}
+
+// --- Shared memory, between warps.
+
+/// Each thread writes its word, and reads that of the thread 32 further on.
+std::string exchange(const std::string& between) {
+  return "  st.shared.u32 [%r7], %r0;\n" + between +
+         "  add.u32 %r4, %r0, 32;\n  and.b32 %r4, %r4, 63;\n  mad.lo.u32 %r4, %r4, 4, %r6;\n"
+         "  ld.shared.u32 %r5, [%r4];\n";
+}
+
+TEST(CudaRaces, WarpsWithoutABarrier) {
+  const Run result = run(exchange("  bar.warp.sync 0xFFFFFFFF;\n"), Dim(1), Dim(64));
+  // The first warp reads before the second writes: the check of initialised memory sees it first.
+  EXPECT_EQ(result.code, CUDA_ERROR_LAUNCH_FAILED);
+  const std::string zeroed = "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.sync 0;\n";
+  expect_race(run(zeroed + exchange(""), Dim(1), Dim(64)), "shared race", "no barrier between");
+  expect_clean(run(zeroed + exchange("  bar.sync 0;\n"), Dim(1), Dim(64)));
+  expect_clean(run(zeroed + exchange("  barrier.sync 1, 64;\n"), Dim(1), Dim(64)));
+}
+
+TEST(CudaRaces, BothAccessesAreNamed) {
+  const Run result = run("  mov.u32 %r8, 0;\n  st.shared.u32 [tile], %r8;\n", Dim(1), Dim(64));
+  expect_race(result, "shared race", "a write by warp 0, lane 31");
+  EXPECT_NE(result.text.find("kernel k"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("thread (32,0,0)"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("st.shared.u32 [tile], %r8;"), std::string::npos) << result.text;
+}
+
+TEST(CudaRaces, AWriteAfterReadsOfOthers) {
+  const std::string read =
+      "  setp.eq.u32 %p0, %r0, 0;\n  mov.u32 %r8, 5;\n  @%p0 st.shared.u32 [tile], %r8;\n"
+      "  bar.sync 0;\n  ld.shared.u32 %r9, [tile];\n";
+  const std::string write = "  setp.eq.u32 %p1, %r0, 95;\n  @%p1 st.shared.u32 [tile], %r8;\n";
+  expect_race(run(read + write, Dim(1), Dim(96)), "shared race", "a read by warp");
+  expect_clean(run(read + "  bar.sync 0;\n" + write, Dim(1), Dim(96)));
+}
+
+TEST(CudaRaces, ABarrierOfOtherWarpsOrdersNothing) {
+  const std::string zeroed = "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.sync 0;\n";
+  // Warps 2 and 3 use barrier 1; the racing warps 0 and 1 do not.
+  const std::string others = "  setp.ge.u32 %p0, %r0, 64;\n  @%p0 barrier.sync 1, 64;\n";
+  expect_race(run(zeroed + exchange(others), Dim(1), Dim(128)), "shared race", "no barrier");
+  const std::string both =
+      "  setp.ge.u32 %p0, %r0, 64;\n  @%p0 barrier.sync 1, 64;\n  @!%p0 barrier.sync 2, 64;\n";
+  const std::string own_half =
+      "  st.shared.u32 [%r7], %r0;\n" + both +
+      "  xor.b32 %r4, %r0, 32;\n  mad.lo.u32 %r4, %r4, 4, %r6;\n  ld.shared.u32 %r5, [%r4];\n";
+  expect_clean(run(zeroed + own_half, Dim(1), Dim(128)));
+}
+
+TEST(CudaRaces, ArriveAndSyncOrderProducerAndConsumer) {
+  const auto pair = [](const std::string& arrive, const std::string& sync) {
+    return "  setp.lt.u32 %p0, %r0, 32;\n  @!%p0 bra CONSUMER;\n  st.shared.u32 [%r7], %r0;\n" +
+           arrive + "  bra DONE;\nCONSUMER:\n" + sync + "  ld.shared.u32 %r5, [%r7+-128];\nDONE:\n";
+  };
+  expect_clean(run(pair("  bar.arrive 1, 64;\n", "  bar.sync 1, 64;\n"), Dim(1), Dim(64)));
+  // The write comes after the arrival.
+  const std::string late =
+      "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.sync 0;\n"
+      "  setp.lt.u32 %p0, %r0, 32;\n  @!%p0 bra CONSUMER;\n  bar.arrive 1, 64;\n"
+      "  st.shared.u32 [%r7], %r0;\n  bra DONE;\nCONSUMER:\n  bar.sync 1, 64;\n"
+      "  ld.shared.u32 %r5, [%r7+-128];\nDONE:\n";
+  expect_race(run(late, Dim(1), Dim(64)), "shared race", "no barrier");
+}
+
+TEST(CudaRaces, BytesOfOneWordAreApart) {
+  const std::string bytes = "  add.u32 %r8, %r6, %r0;\n  st.shared.u8 [%r8], %r0;\n";
+  expect_clean(run(bytes, Dim(1), Dim(64)));
+  const std::string overlapping =
+      "  shr.u32 %r8, %r0, 5;\n  add.u32 %r8, %r6, %r8;\n  setp.eq.u32 %p0, %r1, 0;\n"
+      "  @%p0 st.shared.u8 [%r8+1], %r0;\n  @%p0 ld.shared.u8 %r9, [%r8+1];\n"
+      "  setp.eq.u32 %p1, %r0, 32;\n  @%p1 st.shared.u8 [tile+1], %r0;\n";
+  expect_race(run(overlapping, Dim(1), Dim(64)), "shared race", "(1 bytes)");
+}
+
+TEST(CudaRaces, AtomicsInSharedMemoryDoNotRace) {
+  const std::string zero = "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.sync 0;\n";
+  expect_clean(run(zero + "  red.shared.add.u32 [tile], 1;\n", Dim(1), Dim(128)));
+  expect_race(run(zero + "  red.shared.add.u32 [tile], 1;\n  ld.shared.u32 %r9, [tile];\n", Dim(1),
+                  Dim(128)),
+              "warp race", "a write");
+  expect_clean(run(zero + "  red.shared.add.u32 [tile], 1;\n  bar.sync 0;\n"
+                          "  ld.shared.u32 %r9, [tile];\n",
+                   Dim(1), Dim(128)));
+}
+
+TEST(CudaRaces, AFlagInSharedMemoryNeedsFences) {
+  // Warp 0 writes data and raises a flag; warp 1 waits for the flag and reads.
+  const auto flag = [](const char* release, const char* acquire) {
+    return std::string(
+               "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  st.shared.u32 [%r7+1024], %r8;\n"
+               "  bar.sync 0;\n  setp.lt.u32 %p0, %r0, 32;\n  @!%p0 bra READER;\n"
+               "  st.shared.u32 [%r7], %r0;\n  bar.warp.sync 0xFFFFFFFF;\n") +
+           release +
+           "  setp.eq.u32 %p1, %r1, 0;\n  @%p1 st.volatile.shared.u32 [tile+1024], 1;\n"
+           "  bra DONE;\nREADER:\n  ld.volatile.shared.u32 %r9, [tile+1024];\n"
+           "  setp.eq.u32 %p1, %r9, 0;\n  @%p1 bra READER;\n" +
+           acquire + "  ld.shared.u32 %r5, [%r7+-128];\nDONE:\n";
+  };
+  expect_clean(run(flag("  membar.cta;\n", "  membar.cta;\n"), Dim(1), Dim(64)));
+  expect_race(run(flag("", "  membar.cta;\n"), Dim(1), Dim(64)), "shared race", "write");
+  expect_race(run(flag("  membar.cta;\n", ""), Dim(1), Dim(64)), "shared race", "write");
+}
+
+// --- Lanes of one warp.
+
+std::string shifted(const std::string& between) {
+  return "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.warp.sync 0xFFFFFFFF;\n"
+         "  st.shared.u32 [%r7], %r0;\n" +
+         between +
+         "  xor.b32 %r4, %r0, 1;\n  mad.lo.u32 %r4, %r4, 4, %r6;\n"
+         "  ld.shared.u32 %r5, [%r4];\n";
+}
+
+TEST(CudaRaces, LanesWithoutASync) {
+  expect_race(run(shifted(""), Dim(1), Dim(32)), "warp race", "no .sync instruction");
+  expect_clean(run(shifted("  bar.warp.sync 0xFFFFFFFF;\n"), Dim(1), Dim(32)));
+  expect_clean(run(shifted("  bar.sync 0;\n"), Dim(1), Dim(32)));
+  expect_clean(run(shifted("  shfl.sync.idx.b32 %r9, %r0, 0, 31, 0xFFFFFFFF;\n"), Dim(1), Dim(32)));
+  expect_clean(run(shifted("  setp.eq.u32 %p0, %r0, 0;\n"
+                           "  vote.sync.ballot.b32 %r9, %p0, 0xFFFFFFFF;\n"),
+                   Dim(1), Dim(32)));
+}
+
+TEST(CudaRaces, ASyncOfSomeLanesOrdersThose) {
+  // Lanes 0 to 15 synchronize; in the clean program only they read.
+  const std::string half =
+      "  setp.lt.u32 %p0, %r0, 16;\n  @!%p0 bra OTHERS;\n  bar.warp.sync 0xFFFF;\n"
+      "  xor.b32 %r4, %r0, 1;\n  mad.lo.u32 %r4, %r4, 4, %r6;\n  ld.shared.u32 %r5, [%r4];\n"
+      "OTHERS:\n";
+  const std::string across =
+      "  setp.lt.u32 %p0, %r0, 16;\n  @!%p0 bra OTHERS;\n  bar.warp.sync 0xFFFF;\n"
+      "  ld.shared.u32 %r5, [%r7+64];\nOTHERS:\n";
+  const std::string write = "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n";
+  expect_clean(run(write + half, Dim(1), Dim(32)));
+  expect_race(run(write + across, Dim(1), Dim(32)), "warp race", "a write by warp 0, lane 16");
+}
+
+TEST(CudaRaces, ALoopRacesWithItsOwnEarlierTurn) {
+  // Each turn writes one word further on, which the next lane wrote in the turn before.
+  const auto loop = [](const std::string& sync) {
+    return "  mov.u32 %r8, 0;\n  mov.u32 %r9, %r7;\nLOOP:\n  st.shared.u32 [%r9], %r8;\n" + sync +
+           "  add.u32 %r9, %r9, 4;\n  add.u32 %r8, %r8, 1;\n  setp.lt.u32 %p0, %r8, 3;\n"
+           "  @%p0 bra LOOP;\n";
+  };
+  expect_race(run(loop(""), Dim(1), Dim(32)), "warp race", "a write");
+  expect_clean(run(loop("  bar.warp.sync 0xFFFFFFFF;\n"), Dim(1), Dim(32)));
+}
+
+TEST(CudaRaces, LanesThatStoreDifferentValuesAtOnce) {
+  const std::string one = "  st.shared.u32 [tile], %r0;\n";
+  const std::string same = "  mov.u32 %r8, 5;\n  st.shared.u32 [tile], %r8;\n";
+  expect_race(run(one, Dim(1), Dim(32)), "warp race", "different values");
+  expect_clean(run(same, Dim(1), Dim(32)));
+}
+
+TEST(CudaRaces, AsyncCopiesNeedTheBarrierAfterTheWait) {
+  const auto copy = [](const std::string& wait) {
+    return "  mul.wide.u32 %rd2, %r0, 4;\n  add.u64 %rd2, %rd2, %rd0;\n"
+           "  cp.async.ca.shared.global [%r7], [%rd2], 4;\n" +
+           wait +
+           "  xor.b32 %r4, %r0, 32;\n  mad.lo.u32 %r4, %r4, 4, %r6;\n"
+           "  ld.shared.u32 %r5, [%r4];\n";
+  };
+  expect_clean(run(copy("  cp.async.wait_all;\n  bar.sync 0;\n"), Dim(1), Dim(64)));
+  // Waiting after the barrier: other warps may read too early.
+  const Run early = run(copy("  bar.sync 0;\n  cp.async.wait_all;\n"), Dim(1), Dim(64));
+  EXPECT_EQ(early.code, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_NE(early.check, "");
+}
+
+// --- Global memory, between blocks.
+
+TEST(CudaRaces, BlocksThatWriteOneWord) {
+  const std::string one = "  setp.eq.u32 %p0, %r0, 0;\n  @%p0 st.global.u32 [%rd0], %r3;\n";
+  const std::string own =
+      "  setp.eq.u32 %p0, %r0, 0;\n  mad.wide.u32 %rd2, %r3, 4, %rd0;\n"
+      "  @%p0 st.global.u32 [%rd2], %r3;\n";
+  for (const char* const host_threads : {"1", "4"}) {
+    const Run result = run(one, Dim(8), Dim(64), host_threads);
+    expect_race(result, "global race", "a write by kernel k, block (");
+    EXPECT_NE(result.text.find("allocation"), std::string::npos) << result.text;
+    EXPECT_NE(result.text.find("st.global.u32 [%rd0], %r3;"), std::string::npos) << result.text;
+    expect_clean(run(own, Dim(8), Dim(64), host_threads));
+  }
+}
+
+TEST(CudaRaces, BlocksThatWriteBytesOfOneWord) {
+  const std::string bytes =
+      "  setp.eq.u32 %p0, %r0, 0;\n  cvt.u64.u32 %rd2, %r3;\n  add.u64 %rd2, %rd2, %rd0;\n"
+      "  @%p0 st.global.u8 [%rd2], %r3;\n";
+  expect_clean(run(bytes, Dim(8), Dim(32)));
+  expect_race(run(bytes + "  @%p0 ld.global.u16 %r9, [%rd0];\n", Dim(8), Dim(32)), "global race",
+              "write");
+}
+
+TEST(CudaRaces, ABlockThatReadsTheOthersWords) {
+  // All lanes of a warp at once: the comparison in vector code.
+  const std::string neighbour =
+      "  mad.lo.u32 %r8, %r3, 32, %r0;\n  mad.wide.u32 %rd2, %r8, 4, %rd0;\n"
+      "  st.global.u32 [%rd2], %r3;\n  ld.global.u32 %r9, [%rd2+OFFSET];\n";
+  const auto with = [&](const char* offset) {
+    std::string text = neighbour;
+    return text.replace(text.find("OFFSET"), 6, offset);
+  };
+  expect_race(run(with("128"), Dim(4), Dim(32)), "global race",
+              "a read by kernel k, block (0,0,0)");
+  expect_clean(run(with("0"), Dim(4), Dim(32)));
+}
+
+TEST(CudaRaces, ReadsOfManyBlocksAreNoRace) {
+  const std::string read = "  ld.global.u32 %r9, [%rd0];\n  ld.global.u32 %r9, [%rd0+64];\n";
+  expect_clean(run(read, Dim(16), Dim(64)));
+  // The first block of the order writes after its read: the others read then.
+  const std::string write = "  setp.eq.u32 %p0, %r3, 0;\n  @%p0 st.global.u32 [%rd0+64], %r3;\n";
+  expect_race(run(read + write, Dim(16), Dim(32)), "global race", "block (0,0,0)");
+  const std::string last = "  setp.eq.u32 %p0, %r3, 15;\n  @%p0 st.global.u32 [%rd0+64], %r3;\n";
+  expect_race(run(read + last, Dim(16), Dim(32)), "global race", "a read by kernel k, block (");
+}
+
+TEST(CudaRaces, AtomicsAndVolatileAccessesAreNoRaces) {
+  expect_clean(
+      run("  red.global.add.u32 [%rd0], 1;\n  atom.global.add.u32 %r9, [%rd0], 1;\n"
+          "  ld.volatile.global.u32 %r9, [%rd0];\n"
+          "  ld.relaxed.gpu.global.u32 %r9, [%rd0];\n  st.volatile.global.u32 [%rd0], %r9;\n",
+          Dim(8), Dim(64)));
+  expect_race(
+      run("  red.global.add.u32 [%rd0], 1;\n  ld.global.u32 %r9, [%rd0];\n", Dim(8), Dim(32)),
+      "global race", "a read");
+}
+
+/// Each block writes a part, and takes a number; the block with the last number sums all parts.
+std::string last_block(const std::string& release, const std::string& acquire) {
+  return "  mad.lo.u32 %r8, %r3, 32, %r0;\n  mad.wide.u32 %rd2, %r8, 4, %rd0;\n"
+         "  st.global.u32 [%rd2], %r8;\n" +
+         release +
+         "  bar.sync 0;\n  setp.ne.u32 %p0, %r0, 0;\n  mov.u32 %r9, 0;\n  @%p0 bra TAKEN;\n"
+         "  atom.global.add.u32 %r9, [%rd1], 1;\n  st.shared.u32 [tile], %r9;\nTAKEN:\n"
+         "  bar.sync 0;\n  ld.shared.u32 %r9, [tile];\n  setp.ne.u32 %p1, %r9, 7;\n"
+         "  @%p1 bra END;\n" +
+         acquire +
+         "  mov.u32 %r10, 0;\n  mov.u32 %r11, 0;\nSUM:\n  mad.lo.u32 %r8, %r10, 32, %r0;\n"
+         "  mad.wide.u32 %rd2, %r8, 4, %rd0;\n  ld.global.u32 %r12, [%rd2];\n"
+         "  add.u32 %r11, %r11, %r12;\n  add.u32 %r10, %r10, 1;\n  setp.lt.u32 %p2, %r10, 8;\n"
+         "  @%p2 bra SUM;\n  mad.wide.u32 %rd2, %r0, 4, %rd0;\n"
+         "  st.global.u32 [%rd2+8192], %r11;\nEND:\n";
+}
+
+TEST(CudaRaces, TheLastBlockSumsWithFences) {
+  for (const char* const fence :
+       {"  membar.gl;\n", "  fence.acq_rel.gpu;\n", "  fence.sc.sys;\n"}) {
+    expect_clean(run(last_block(fence, fence), Dim(8), Dim(32)));
+    expect_clean(run(last_block(fence, fence), Dim(8), Dim(32), "4"));
+  }
+  expect_clean(run(last_block("  membar.gl;\n", "  membar.gl;\n"), Dim(8), Dim(32)));
+  expect_race(run(last_block("", "  membar.gl;\n"), Dim(8), Dim(32)), "global race",
+              "no release and acquire");
+  expect_race(run(last_block("  membar.gl;\n", ""), Dim(8), Dim(32)), "global race",
+              "no release and acquire");
+}
+
+TEST(CudaRaces, ReleaseAndAcquireOnTheAccessItself) {
+  // A chain of blocks, in any order: each waits for the number of the one before, and reads its
+  // word and that of the one before that.
+  const auto chain = [](const std::string& wait, const std::string& signal) {
+    return "  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra END;\n  mad.wide.u32 %rd2, %r3, 4, "
+           "%rd0;\nWAIT:\n" +
+           wait +
+           "  setp.ne.u32 %p1, %r9, %r3;\n  @%p1 bra WAIT;\n  setp.lt.u32 %p2, %r3, 2;\n"
+           "  @!%p2 ld.global.u32 %r10, [%rd2+-4];\n  @!%p2 ld.global.u32 %r10, [%rd2+-8];\n"
+           "  st.global.u32 [%rd2], %r3;\n  add.u32 %r9, %r3, 1;\n" +
+           signal + "END:\n";
+  };
+  expect_clean(run(chain("  ld.acquire.gpu.global.u32 %r9, [%rd1];\n",
+                         "  st.release.gpu.global.u32 [%rd1], %r9;\n"),
+                   Dim(6), Dim(32)));
+  expect_race(run(chain("  ld.relaxed.gpu.global.u32 %r9, [%rd1];\n",
+                        "  st.release.gpu.global.u32 [%rd1], %r9;\n"),
+                  Dim(6), Dim(32)),
+              "global race", "a write");
+  expect_race(run(chain("  ld.acquire.gpu.global.u32 %r9, [%rd1];\n",
+                        "  st.relaxed.gpu.global.u32 [%rd1], %r9;\n"),
+                  Dim(6), Dim(32)),
+              "global race", "a write");
+}
+
+// --- Pieces of work.
+
+struct Streams {
+  Gpu gpu;
+  CUstream first = nullptr, second = nullptr;
+  CUmodule loaded = nullptr;
+  CUfunction write = nullptr;
+  Buffer<std::uint32_t> data;
+
+  Streams() : data(4096, 1) {
+    TWIN_OK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+    TWIN_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+    const std::string body =
+        "  mad.lo.u32 %r8, %r3, 64, %r0;\n  mad.wide.u32 %rd2, %r8, 4, %rd0;\n"
+        "  st.global.u32 [%rd2], %r8;\n";
+    TWIN_OK(twin_test::load(kernel(body, "writer"), &loaded));
+    TWIN_OK(cuModuleGetFunction(&write, loaded, "writer"));
+  }
+  ~Streams() {
+    TWIN_OK(cuStreamDestroy(first));
+    TWIN_OK(cuStreamDestroy(second));
+    (void)cuModuleUnload(loaded);
+  }
+  void start(CUstream stream) {
+    std::vector<void*> args = {&data.address, &data.address};
+    TWIN_OK(cuLaunchKernel(write, 4, 1, 1, 64, 1, 1, 0, stream, args.data(), nullptr));
+  }
+  std::string first_finding() {
+    const char* check = "";
+    const char* text = "";
+    cuda_twin_finding(0, &check, &text);
+    return std::string(check) + ": " + text;
+  }
+};
+
+TEST(CudaRaces, KernelsOfTwoStreams) {
+  Streams streams;
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+  streams.start(streams.first);
+  streams.start(streams.second);
+  TWIN_OK(cuCtxSynchronize());
+  ASSERT_NE(cuda_twin_findings(), 0u);
+  EXPECT_EQ(streams.first_finding().rfind("work race", 0), 0u) << streams.first_finding();
+  EXPECT_NE(streams.first_finding().find("by kernel writer, block ("), std::string::npos)
+      << streams.first_finding();
+  EXPECT_NE(streams.first_finding().find("no stream, event or wait"), std::string::npos);
+}
+
+TEST(CudaRaces, AnEventOrdersTwoStreams) {
+  Streams streams;
+  CUevent event = nullptr;
+  TWIN_OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  for (int i = 0; i < 4; ++i) {
+    streams.start(streams.first);
+    TWIN_OK(cuEventRecord(event, streams.first));
+    TWIN_OK(cuStreamWaitEvent(streams.second, event, 0));
+    streams.start(streams.second);
+    TWIN_OK(cuEventRecord(event, streams.second));
+    TWIN_OK(cuStreamWaitEvent(streams.first, event, 0));
+  }
+  TWIN_OK(cuCtxSynchronize());
+  EXPECT_EQ(cuda_twin_findings(), 0u) << streams.first_finding();
+  TWIN_OK(cuEventDestroy(event));
+}
+
+TEST(CudaRaces, AnEventThatWasRecordedTooEarlyOrdersNothing) {
+  Streams streams;
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+  CUevent event = nullptr;
+  TWIN_OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  TWIN_OK(cuEventRecord(event, streams.first));
+  streams.start(streams.first);
+  TWIN_OK(cuStreamWaitEvent(streams.second, event, 0));
+  streams.start(streams.second);
+  TWIN_OK(cuCtxSynchronize());
+  EXPECT_NE(cuda_twin_findings(), 0u);
+  TWIN_OK(cuEventDestroy(event));
+}
+
+TEST(CudaRaces, AWaitOfTheHostOrdersTwoStreams) {
+  Streams streams;
+  for (int i = 0; i < 4; ++i) {
+    streams.start(streams.first);
+    TWIN_OK(cuStreamSynchronize(streams.first));
+    streams.start(streams.second);
+    TWIN_OK(cuStreamSynchronize(streams.second));
+  }
+  EXPECT_EQ(cuda_twin_findings(), 0u) << streams.first_finding();
+}
+
+TEST(CudaRaces, CopiesAndFillsRaceWithKernels) {
+  for (const bool copies : {true, false}) {
+    for (const bool ordered : {true, false}) {
+      Streams streams;
+      ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+      std::vector<std::uint32_t> host(4096, 3);
+      const CUstream stream = ordered ? streams.first : streams.second;
+      if (copies) {
+        TWIN_OK(cuMemcpyHtoDAsync(streams.data.address, host.data(), 16384, streams.first));
+      } else {
+        TWIN_OK(cuMemsetD32Async(streams.data.address + 128, 7, 8, streams.first));
+      }
+      streams.start(stream);
+      TWIN_OK(cuCtxSynchronize());
+      EXPECT_EQ(cuda_twin_findings() == 0, ordered) << copies << streams.first_finding();
+    }
+  }
+}
+
+TEST(CudaRaces, AReadBackOnAnotherStream) {
+  for (const bool ordered : {true, false}) {
+    Streams streams;
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+    std::vector<std::uint32_t> host(256);
+    streams.start(streams.first);
+    TWIN_OK(cuMemcpyDtoHAsync(host.data(), streams.data.address, 1024,
+                              ordered ? streams.first : streams.second));
+    TWIN_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuda_twin_findings() == 0, ordered) << streams.first_finding();
+  }
+}
+
+TEST(CudaRaces, NothingIsCheckedWhereTheSettingIsOff) {
+  Streams streams;
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_CHECK_RACES", "off"), 1);
+  streams.start(streams.first);
+  streams.start(streams.second);
+  TWIN_OK(cuCtxSynchronize());
+  EXPECT_EQ(cuda_twin_findings(), 0u);
+}
+
+}  // namespace
+}  // namespace races_test
