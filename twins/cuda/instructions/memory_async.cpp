@@ -7,6 +7,8 @@
 #include "cuda/instructions/memory_forms.h"
 #include "cuda/memory/async.h"
 #include "cuda/memory/storage.h"
+#include "cuda/races/check.h"
+#include "cuda/races/shared.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
@@ -88,6 +90,13 @@ bool read_source(Warp& warp, const Op& op, LaneMask active, AsyncCopy& copy) {
   return true;
 }
 
+/// Aligned bytes of shared memory count as written or not: one host thread has the block.
+void mark(Block& block, std::uint64_t address, unsigned bytes, bool written) {
+  std::uint64_t& word = block.shared_written[address / 64];
+  const std::uint64_t mask = ((std::uint64_t{1} << bytes) - 1) << address % 64;
+  word = written ? word | mask : word & ~mask;
+}
+
 Next copy_async(Warp& warp, const Op& op, LaneMask active) {
   AsyncCopies& copies = copies_of(warp);
   copies.pending.emplace_back();
@@ -106,26 +115,32 @@ Next copy_async(Warp& warp, const Op& op, LaneMask active) {
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     std::memset(spot_at(spots, lane, copy.bytes), kPoison, copy.bytes);
-    clear_written(block.shared_written.data(), copy.to[lane], copy.bytes);
+    mark(block, copy.to[lane], copy.bytes, false);
   }
   copy.lanes = active;
   return Next::kOn;
 }
 
-/// The data of a lane arrive.
+/// The data of a lane arrive, at an address that the instruction has checked.
 bool arrive(Warp& warp, AsyncCopy& copy, unsigned lane) {
-  Spot spot;
-  if (!locate_and_check(warp, lane, PtxSpace::kShared, copy.to[lane], copy.bytes, kWrite, spot)) {
-    return false;
-  }
-  std::memcpy(spot.data, copy.data[lane].data(), copy.bytes);
+  Block& block = *warp.block;
   copy.lanes &= ~(LaneMask{1} << lane);
+  if (block.shared_races != nullptr) {
+    Spot spot;
+    if (!locate(warp, lane, PtxSpace::kShared, copy.to[lane], copy.bytes, kWrite, spot) ||
+        !races::check(warp, lane, spot, copy.bytes, kWrite)) {
+      return false;
+    }
+  }
+  std::memcpy(block.shared.data() + copy.to[lane], copy.data[lane].data(), copy.bytes);
+  mark(block, copy.to[lane], copy.bytes, true);
   return true;
 }
 
 /// All groups of the lanes but the last `kept` are complete.
 Next wait_for_copies(Warp& warp, LaneMask active, std::uint64_t kept) {
   AsyncCopies& copies = copies_of(warp);
+  if (warp.block->shared_races != nullptr) warp.block->shared_races->begin_store(warp);
   for (AsyncCopy& copy : copies.pending) {
     for (LaneMask left = active & copy.lanes; left != 0; left &= left - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));

@@ -43,7 +43,7 @@ class LanesByPlace {
 };
 
 /// Lanes that store to one place of shared memory at once store the same, or have a race.
-template <class S>
+template <class M, class S>
 bool stores_agree(Warp& warp, const Spots& spots, unsigned vector, const S* const (&from)[4],
                   LaneMask active) {
   const Block& block = *warp.block;
@@ -55,7 +55,7 @@ bool stores_agree(Warp& warp, const Spots& spots, unsigned vector, const S* cons
     if ((active >> lane & 1) == 0 || !inside) continue;
     const unsigned first = places.first(spots.at, lane);
     for (unsigned k = 0; first != lane && k < vector; ++k) {
-      if (from[k][first] == from[k][lane]) continue;
+      if (static_cast<M>(from[k][first]) == static_cast<M>(from[k][lane])) continue;
       const std::string text = "lanes " + std::to_string(first) + " and " + std::to_string(lane) +
                                " of warp " + std::to_string(warp.index) +
                                " store different values to one place of shared memory at once";
@@ -72,7 +72,7 @@ Next store(Warp& warp, const Op& op, LaneMask active) {
   if (!resolve(warp, op.args[1], op.immediate, extra, kWrite, active, spots)) return Next::kSwitch;
   const S* from[4];
   sources_of<S>(warp, op, kVector, from);
-  if (!stores_agree(warp, spots, kVector, from, active)) return Next::kSwitch;
+  if (!stores_agree<M, S>(warp, spots, kVector, from, active)) return Next::kSwitch;
   if (spots.count == kLanes) {
     for (unsigned k = 0; k < kVector; ++k) {
       for (unsigned i = 0; i < kLanes; ++i) {

@@ -49,6 +49,24 @@ const std::byte* Program::constant_bank() const {
   return constants.data() + (kAlignment - address % kAlignment) % kAlignment;
 }
 
+namespace {
+
+bool is_fence(const ptx::Instruction& instruction) {
+  if (instruction.name == "fence" || instruction.name == "membar") return true;
+  return std::any_of(
+      instruction.modifiers.begin(), instruction.modifiers.end(), [](const std::string& modifier) {
+        return modifier == "acquire" || modifier == "release" || modifier == "acq_rel";
+      });
+}
+
+bool has_fences(const ptx::Module& module) {
+  return std::any_of(module.functions.begin(), module.functions.end(), [](const auto& function) {
+    return std::any_of(function.body.begin(), function.body.end(), is_fence);
+  });
+}
+
+}  // namespace
+
 std::variant<std::shared_ptr<const Program>, ptx::SyntaxError> build(const ptx::Module& module,
                                                                      std::string text,
                                                                      const AddressOf& address_of) {
@@ -56,6 +74,7 @@ std::variant<std::shared_ptr<const Program>, ptx::SyntaxError> build(const ptx::
   program->text = std::move(text);
   program->version = module.version;
   program->target = module.target;
+  program->has_fences = has_fences(module);
   auto made = Layout::make(module, *program, address_of);
   if (auto* error = std::get_if<ptx::SyntaxError>(&made)) return std::move(*error);
   const Layout& layout = std::get<Layout>(made);

@@ -56,6 +56,7 @@ struct Program {
   std::string text;  ///< the PTX, for messages
   ptx::Version version;
   ptx::Target target;
+  bool has_fences = false;  ///< or accesses with release or acquire
   std::vector<Op> ops;
   std::vector<Arg> more;  ///< storage of Op::more
   std::vector<std::byte>

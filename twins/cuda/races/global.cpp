@@ -22,14 +22,6 @@ std::uint64_t field(Mark mark, unsigned shift, unsigned bits) {
   return static_cast<std::uint64_t>(mark) >> shift & ((std::uint64_t{1} << bits) - 1);
 }
 
-/// Whether kernels of the text may order their blocks.
-bool has_fences(const std::string& text) {
-  for (const char* const word : {"fence", "membar", ".acquire", ".release", ".acq_rel"}) {
-    if (text.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
 std::uint64_t blocks_of(const Launch& launch) {
   return std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
 }
@@ -68,7 +60,7 @@ MarkLayout MarkLayout::of(const Launch& launch) {
   };
   if (left() < 0) layout.op_bits = 0;
   layout.fits = left() >= 0;
-  if (layout.fits && has_fences(launch.program->text)) {
+  if (layout.fits && launch.program->has_fences) {
     layout.epoch_bits = std::min(kMostEpochBits, static_cast<unsigned>(left()));
   }
   return layout;

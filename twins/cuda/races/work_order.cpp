@@ -10,7 +10,7 @@ namespace cuda_twin {
 
 namespace {
 
-constexpr std::size_t kKept = 1 << 16;  // older pieces count as ordered before everything
+constexpr std::size_t kKept = 1 << 14;  // older pieces count as ordered before everything
 
 /// The last piece of work of a lane that is known to be over. A lane is a sequence of pieces of
 /// work, each ordered after the one before: a stream, or a path through a graph.
