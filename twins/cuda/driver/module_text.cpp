@@ -3,6 +3,7 @@
 
 #include "cuda/driver/host_access.h"
 #include "cuda/driver/modules.h"
+#include "cuda/ptx/versions.h"
 
 namespace cuda_twin {
 
@@ -23,20 +24,7 @@ bool read_text(const void* image, std::size_t most, std::string& text) {
 }
 
 ptx::Version newest_ptx(int driver_version) {
-  struct Row {
-    int driver;
-    ptx::Version ptx;
-  };
-  // From the release notes of PTX.
-  constexpr Row kRows[] = {{13000, {9, 0}}, {12090, {8, 8}}, {12080, {8, 7}}, {12070, {8, 6}},
-                           {12050, {8, 5}}, {12040, {8, 4}}, {12030, {8, 3}}, {12020, {8, 2}},
-                           {12010, {8, 1}}, {12000, {8, 0}}, {11080, {7, 8}}, {11070, {7, 7}},
-                           {11060, {7, 6}}, {11050, {7, 5}}, {11040, {7, 4}}, {11030, {7, 3}},
-                           {11020, {7, 2}}, {11010, {7, 1}}};
-  for (const Row& row : kRows) {
-    if (driver_version >= row.driver) return row.ptx;
-  }
-  return {7, 0};
+  return ptx::newest_version(driver_version);
 }
 
 }  // namespace cuda_twin
