@@ -1,5 +1,7 @@
 #include "cuda/memory/space.h"
 
+#include <algorithm>
+#include <bit>
 #include <deque>
 #include <map>
 #include <shared_mutex>
@@ -78,7 +80,8 @@ Space::~Space() = default;
 namespace {
 
 std::uint64_t usable_alignment(std::uint64_t alignment) {
-  return alignment < 256 ? 256 : alignment;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;
+  return std::bit_ceil(std::clamp<std::uint64_t>(alignment, 256, kLargest));
 }
 
 }  // namespace

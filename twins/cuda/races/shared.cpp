@@ -87,14 +87,13 @@ void SharedRaces::join_barrier(unsigned barrier, unsigned warp) {
   gathered.pending_releases.join(epochs.pending);
 }
 
-void SharedRaces::leave_barrier(unsigned barrier, const Warp& warp, LaneMask lanes, Clock top) {
+void SharedRaces::leave_barrier(unsigned barrier, const Warp& warp, LaneMask lanes) {
   const Gathered& gathered = barriers_[barrier];
   WarpOrder& order = orders_[warp.index];
   WarpEpochs& epochs = epochs_[warp.index];
   const Clock own = order.seen[warp.index];
   join(order.seen, gathered.seen);
   order.seen[warp.index] = own;
-  order.now = top;
   warp_sync(warp, lanes);
   if (gathered.has_fenced) join(order.fenced, gathered.fenced);
   if (gathered.has_pending) join(order.pending, gathered.pending);
@@ -123,10 +122,12 @@ void SharedRaces::barrier(const Block& block, unsigned barrier, const LaneMask* 
   }
   // All that waited were at clocks below `top`, and go on from there.
   for (unsigned w = 0; w < warps_; ++w) {
-    if (synced[w] != 0) barriers_[barrier].seen[w] = top - 1;
+    if (synced[w] == 0) continue;
+    barriers_[barrier].seen[w] = top - 1;
+    orders_[w].now = top;
   }
   for (unsigned w = 0; w < warps_; ++w) {
-    if (synced[w] != 0) leave_barrier(barrier, *block.warps[w], synced[w], top);
+    if (synced[w] != 0) leave_barrier(barrier, *block.warps[w], synced[w]);
   }
   barriers_[barrier] = Gathered{};
 }

@@ -71,7 +71,7 @@ class SharedRaces {
   bool report_race(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes, Mark earlier);
   void synchronize(const Warp& warp, std::uint64_t address, AccessFlags access);
   void join_barrier(unsigned barrier, unsigned warp);
-  void leave_barrier(unsigned barrier, const Warp& warp, LaneMask lanes, Clock top);
+  void leave_barrier(unsigned barrier, const Warp& warp, LaneMask lanes);
   void acquire_pending(unsigned warp);
   void find_floor(unsigned warp);
 
