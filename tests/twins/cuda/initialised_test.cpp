@@ -29,19 +29,19 @@ std::string kernel(const std::string& body) {
 )" + body + "\n  ret;\n}\n");
 }
 
-struct Run {
+struct Outcome {
   CUresult code = CUDA_SUCCESS;
   std::string fault;
   std::vector<std::string> findings;
 };
 
 /// Threads run `body` with unwritten memory at `from` and zeros at `to`, 256 bytes each.
-Run run(const std::string& body, unsigned threads = 32, const char* findings = "stop") {
+Outcome run(const std::string& body, unsigned threads = 32, const char* findings = "stop") {
   Gpu gpu;
   EXPECT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", findings), 1);
   auto from = Buffer<std::uint32_t>::unwritten(64);
   Buffer<std::uint32_t> to(64, 0);
-  Run result;
+  Outcome result;
   std::string log;
   result.code =
       launch(kernel(body), "k", Dim(1), Dim(threads), {&from.address, &to.address}, 0, &log);
@@ -56,13 +56,13 @@ Run run(const std::string& body, unsigned threads = 32, const char* findings = "
   return result;
 }
 
-void expect_found(const Run& result, const std::string& text) {
+void expect_found(const Outcome& result, const std::string& text) {
   EXPECT_EQ(result.code, CUDA_ERROR_LAUNCH_FAILED);
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].rfind("uninitialised read", 0), 0u) << result.findings[0];
   EXPECT_NE(result.findings[0].find(text), std::string::npos) << result.findings[0];
 }
-void expect_clean(const Run& result) {
+void expect_clean(const Outcome& result) {
   EXPECT_EQ(result.code, CUDA_SUCCESS) << result.fault;
   EXPECT_EQ(result.findings.size(), 0u);
 }
@@ -159,7 +159,7 @@ TEST(CudaInitialised, CopiesOnTheDeviceKeepWhatIsUnwritten) {
 }
 
 TEST(CudaInitialised, RecordedFindingsLetTheKernelGoOnWithPoison) {
-  const Run result =
+  const Outcome result =
       run("  ld.global.u32 %r1, [%rd2];\n  add.u32 %r1, %r1, 1;\n  setp.ne.u32 %p0, %r1, 0;\n"
           "  @%p0 trap;\n",
           32, "record");

@@ -32,18 +32,18 @@ std::string kernel(const std::string& body, const std::string& name = "k") {
 )" + body + "\n  ret;\n}\n");
 }
 
-struct Run {
+struct Outcome {
   CUresult code = CUDA_SUCCESS;
   std::string fault;
   std::string check, text;  ///< of the first finding
 };
 
-Run run(const std::string& body, Dim grid, Dim block, const char* host_threads = "1") {
+Outcome run(const std::string& body, Dim grid, Dim block, const char* host_threads = "1") {
   Gpu gpu;
   EXPECT_EQ(cuda_twin_set("CUDA_TWIN_THREADS", host_threads), 1);
   Buffer<std::uint32_t> data(4096, 1);
   Buffer<std::uint32_t> counter(64, 0);
-  Run result;
+  Outcome result;
   std::string log;
   result.code = launch(kernel(body), "k", grid, block, {&data.address, &counter.address}, 0, &log);
   EXPECT_EQ(log, "");
@@ -56,12 +56,12 @@ Run run(const std::string& body, Dim grid, Dim block, const char* host_threads =
   return result;
 }
 
-void expect_race(const Run& result, const std::string& check, const std::string& text) {
+void expect_race(const Outcome& result, const std::string& check, const std::string& text) {
   EXPECT_EQ(result.code, CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(result.check, check) << result.text;
   EXPECT_NE(result.text.find(text), std::string::npos) << result.text;
 }
-void expect_clean(const Run& result) {
+void expect_clean(const Outcome& result) {
   EXPECT_EQ(result.code, CUDA_SUCCESS) << result.fault;
   EXPECT_EQ(result.check, "");
 }
@@ -76,7 +76,7 @@ std::string exchange(const std::string& between) {
 }
 
 TEST(CudaRaces, WarpsWithoutABarrier) {
-  const Run result = run(exchange("  bar.warp.sync 0xFFFFFFFF;\n"), Dim(1), Dim(64));
+  const Outcome result = run(exchange("  bar.warp.sync 0xFFFFFFFF;\n"), Dim(1), Dim(64));
   // The first warp reads before the second writes: the check of initialised memory sees it first.
   EXPECT_EQ(result.code, CUDA_ERROR_LAUNCH_FAILED);
   const std::string zeroed = "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.sync 0;\n";
@@ -86,7 +86,7 @@ TEST(CudaRaces, WarpsWithoutABarrier) {
 }
 
 TEST(CudaRaces, BothAccessesAreNamed) {
-  const Run result = run("  mov.u32 %r8, 0;\n  st.shared.u32 [tile], %r8;\n", Dim(1), Dim(64));
+  const Outcome result = run("  mov.u32 %r8, 0;\n  st.shared.u32 [tile], %r8;\n", Dim(1), Dim(64));
   expect_race(result, "shared race", "a write by warp 0, lane 31");
   EXPECT_NE(result.text.find("kernel k"), std::string::npos) << result.text;
   EXPECT_NE(result.text.find("thread (32,0,0)"), std::string::npos) << result.text;
@@ -231,7 +231,7 @@ TEST(CudaRaces, AsyncCopiesNeedTheBarrierAfterTheWait) {
   };
   expect_clean(run(copy("  cp.async.wait_all;\n  bar.sync 0;\n"), Dim(1), Dim(64)));
   // Waiting after the barrier: other warps may read too early.
-  const Run early = run(copy("  bar.sync 0;\n  cp.async.wait_all;\n"), Dim(1), Dim(64));
+  const Outcome early = run(copy("  bar.sync 0;\n  cp.async.wait_all;\n"), Dim(1), Dim(64));
   EXPECT_EQ(early.code, CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_NE(early.check, "");
 }
@@ -244,7 +244,7 @@ TEST(CudaRaces, BlocksThatWriteOneWord) {
       "  setp.eq.u32 %p0, %r0, 0;\n  mad.wide.u32 %rd2, %r3, 4, %rd0;\n"
       "  @%p0 st.global.u32 [%rd2], %r3;\n";
   for (const char* const host_threads : {"1", "4"}) {
-    const Run result = run(one, Dim(8), Dim(64), host_threads);
+    const Outcome result = run(one, Dim(8), Dim(64), host_threads);
     expect_race(result, "global race", "a write by kernel k, block (");
     EXPECT_NE(result.text.find("allocation"), std::string::npos) << result.text;
     EXPECT_NE(result.text.find("st.global.u32 [%rd0], %r3;"), std::string::npos) << result.text;
