@@ -1,0 +1,643 @@
+// Capture of streams into graphs, and the errors of calls that break it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "support.h"
+
+namespace cuda_capture_test {
+namespace {
+
+using twin_test::Buffer;
+using twin_test::Gpu;
+using Words = std::vector<std::uint32_t>;
+
+constexpr const char* kKernels = R"(
+.visible .entry scale_add(.param .u64 p, .param .u32 k, .param .u32 c) {
+  .reg .b64 %a; .reg .b32 %x, %k, %c, %t;
+  ld.param.u64 %a, [p]; ld.param.u32 %k, [k]; ld.param.u32 %c, [c];
+  mov.u32 %t, %tid.x; mad.wide.u32 %a, %t, 4, %a;
+  ld.global.u32 %x, [%a]; mad.lo.u32 %x, %x, %k, %c; st.global.u32 [%a], %x; ret;
+})";
+
+class CaptureTest : public testing::Test {
+ protected:
+  CaptureTest() {
+    TWIN_OK(cuModuleLoadData(&module_, twin_test::module(kKernels).c_str()));
+    TWIN_OK(cuModuleGetFunction(&scale_add_, module_, "scale_add"));
+    for (CUstream* stream : {&a_, &b_, &c_})
+      TWIN_OK(cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+    TWIN_OK(cuStreamCreate(&blocking_, CU_STREAM_DEFAULT));
+    TWIN_OK(cuEventCreate(&event_, 0));
+    TWIN_OK(cuEventCreate(&second_event_, 0));
+  }
+  ~CaptureTest() override {
+    for (CUstream stream : {a_, b_, c_, blocking_}) (void)cuStreamDestroy(stream);
+    (void)cuEventDestroy(event_);
+    (void)cuEventDestroy(second_event_);
+    (void)cuModuleUnload(module_);
+  }
+
+  CUresult scale(CUstream stream, CUdeviceptr p, std::uint32_t k, std::uint32_t c) {
+    void* list[] = {&p, &k, &c};
+    return cuLaunchKernel(scale_add_, 1, 1, 1, 4, 1, 1, 0, stream, list, nullptr);
+  }
+  void begin(CUstream stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
+    TWIN_OK(cuStreamBeginCapture(stream, mode));
+  }
+  CUgraph end(CUstream stream) {
+    CUgraph graph = nullptr;
+    TWIN_OK(cuStreamEndCapture(stream, &graph));
+    EXPECT_NE(graph, nullptr);
+    return graph;
+  }
+  /// The error that ends a broken capture. No graph comes out.
+  CUresult end_badly(CUstream stream) {
+    CUgraph graph = reinterpret_cast<CUgraph>(this);
+    const CUresult code = cuStreamEndCapture(stream, &graph);
+    EXPECT_EQ(graph, nullptr);
+    EXPECT_EQ(status(stream), CU_STREAM_CAPTURE_STATUS_NONE);
+    return code;
+  }
+  CUstreamCaptureStatus status(CUstream stream) {
+    CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    TWIN_OK(cuStreamIsCapturing(stream, &found));
+    return found;
+  }
+  void run(CUgraph graph, int times = 1) {
+    CUgraphExec exec = nullptr;
+    TWIN_OK(cuGraphInstantiate(&exec, graph, 0));
+    TWIN_OK(cuGraphDestroy(graph));
+    for (int i = 0; i < times; ++i) TWIN_OK(cuGraphLaunch(exec, c_));
+    TWIN_OK(cuStreamSynchronize(c_));
+    TWIN_OK(cuGraphExecDestroy(exec));
+  }
+  static std::size_t count_nodes(CUgraph graph) {
+    std::size_t count = 0;
+    TWIN_OK(cuGraphGetNodes(graph, nullptr, &count));
+    return count;
+  }
+  static std::size_t count_edges(CUgraph graph) {
+    std::size_t count = 0;
+    TWIN_OK(cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
+    return count;
+  }
+
+  Gpu gpu_;
+  CUmodule module_ = nullptr;
+  CUfunction scale_add_ = nullptr;
+  CUstream a_ = nullptr, b_ = nullptr, c_ = nullptr, blocking_ = nullptr;
+  CUevent event_ = nullptr, second_event_ = nullptr;
+};
+
+TEST_F(CaptureTest, WorkIsCapturedAndRunsWhenTheGraphIsLaunched) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(a_);
+  EXPECT_EQ(status(a_), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  TWIN_OK(scale(a_, x.address, 2, 1));
+  TWIN_OK(scale(a_, x.address, 10, 0));
+  const CUgraph graph = end(a_);
+  EXPECT_EQ(status(a_), CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(x.read(), Words(4, 1)) << "nothing runs while it is captured";
+  EXPECT_EQ(count_nodes(graph), 2u);
+  EXPECT_EQ(count_edges(graph), 1u);
+  run(graph, 2);
+  EXPECT_EQ(x.read(), Words(4, 610));
+}
+
+TEST_F(CaptureTest, AllKindsOfAsynchronousWorkAreCaptured) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  Words host(4, 3);
+  Words back(4, 0);
+  std::atomic<int> calls{0};
+  begin(a_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  TWIN_OK(cuMemcpyHtoDAsync(x.address, host.data(), 16, a_));
+  TWIN_OK(scale(a_, x.address, 2, 0));
+  TWIN_OK(cuMemsetD32Async(x.address, 9, 1, a_));
+  TWIN_OK(cuMemcpyDtoHAsync(back.data(), x.address, 16, a_));
+  TWIN_OK(cuLaunchHostFunc(
+      a_, [](void* user) { ++*static_cast<std::atomic<int>*>(user); }, &calls));
+  const CUgraph graph = end(a_);
+  std::vector<CUgraphNode> nodes(5);
+  std::size_t count = nodes.size();
+  TWIN_OK(cuGraphGetNodes(graph, nodes.data(), &count));
+  ASSERT_EQ(count, 5u);
+  const CUgraphNodeType expected[] = {CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_KERNEL,
+                                      CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_MEMCPY,
+                                      CU_GRAPH_NODE_TYPE_HOST};
+  for (std::size_t i = 0; i < count; ++i) {
+    CUgraphNodeType type{};
+    TWIN_OK(cuGraphNodeGetType(nodes[i], &type));
+    EXPECT_EQ(type, expected[i]) << i;
+  }
+  host.assign(4, 5);  // a captured copy reads its source when it runs
+  run(graph);
+  EXPECT_EQ(back, (Words{9, 10, 10, 10}));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(CaptureTest, EventsForkAndJoinStreams) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  const Buffer<std::uint32_t> y(Words(4, 1));
+  begin(a_);
+  TWIN_OK(scale(a_, x.address, 1, 1));
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  EXPECT_EQ(status(b_), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  TWIN_OK(cuMemcpyDtoDAsync(y.address, x.address, 16, b_));
+  TWIN_OK(scale(b_, y.address, 5, 0));
+  TWIN_OK(cuEventRecord(second_event_, b_));
+  TWIN_OK(cuStreamWaitEvent(a_, second_event_, 0));
+  TWIN_OK(scale(a_, x.address, 100, 0));
+  const CUgraph graph = end(a_);
+  EXPECT_EQ(status(b_), CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(count_nodes(graph), 4u);
+  EXPECT_EQ(count_edges(graph), 4u) << "a to b, along b, and both to the last node";
+  run(graph);
+  EXPECT_EQ(x.read(), Words(4, 200));
+  EXPECT_EQ(y.read(), Words(4, 10));
+}
+
+TEST_F(CaptureTest, AStreamThatJoinedBelongsToTheSameCapture) {
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  CUstreamCaptureStatus found{};
+  cuuint64_t ids[2] = {};
+  CUgraph graphs[2] = {};
+  TWIN_OK(cuStreamGetCaptureInfo_v2(a_, &found, &ids[0], &graphs[0], nullptr, nullptr));
+  TWIN_OK(cuStreamGetCaptureInfo_v2(b_, &found, &ids[1], &graphs[1], nullptr, nullptr));
+  EXPECT_EQ(found, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_EQ(graphs[0], graphs[1]);
+  const CUgraph graph = end(a_);
+  EXPECT_EQ(graph, graphs[0]);
+  TWIN_OK(cuGraphDestroy(graph));
+  begin(a_);
+  TWIN_OK(cuStreamGetCaptureInfo_v2(a_, &found, &ids[1], nullptr, nullptr, nullptr));
+  EXPECT_NE(ids[0], ids[1]);
+  TWIN_OK(cuGraphDestroy(end(a_)));
+}
+
+TEST_F(CaptureTest, TheNextNodesDependenciesAreShownAndReplaced) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(a_);
+  TWIN_OK(scale(a_, x.address, 1, 1));
+  CUstreamCaptureStatus found{};
+  CUgraph graph = nullptr;
+  const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  std::size_t count = 0;
+  TWIN_OK(cuStreamGetCaptureInfo(a_, &found, nullptr, &graph, &nodes, &edges, &count));
+  ASSERT_EQ(count, 1u);
+  const CUgraphNode kernel = nodes[0];
+  EXPECT_EQ(edges[0].type, 0);
+  // A node of our own after it, which the stream's next work waits for instead.
+  CUgraphNode own = nullptr;
+  TWIN_OK(cuGraphAddEmptyNode(&own, graph, &kernel, 1));
+  TWIN_OK(
+      cuStreamUpdateCaptureDependencies(a_, &own, nullptr, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+  TWIN_OK(scale(a_, x.address, 10, 0));
+  TWIN_OK(cuStreamGetCaptureInfo(a_, &found, nullptr, nullptr, &nodes, &edges, &count));
+  ASSERT_EQ(count, 1u);
+  const CUgraphNode last = nodes[0];
+  CUgraphNode before[2] = {};
+  std::size_t many = 2;
+  TWIN_OK(cuGraphNodeGetDependencies(last, before, nullptr, &many));
+  EXPECT_EQ(many, 1u);
+  EXPECT_EQ(before[0], own);
+  TWIN_OK(
+      cuStreamUpdateCaptureDependencies(a_, &own, nullptr, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+  TWIN_OK(cuStreamGetCaptureInfo_v2(a_, &found, nullptr, nullptr, &nodes, &count));
+  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(cuStreamUpdateCaptureDependencies(b_, &own, nullptr, 1, 0), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(cuStreamUpdateCaptureDependencies(a_, &own, nullptr, 1, 7), CUDA_ERROR_INVALID_VALUE);
+  run(end(a_));
+  EXPECT_EQ(x.read(), Words(4, 20));
+}
+
+TEST_F(CaptureTest, AStreamCapturesIntoAGraphOfTheCaller) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  CUgraph graph = nullptr;
+  TWIN_OK(cuGraphCreate(&graph, 0));
+  CUgraphNode first = nullptr;
+  TWIN_OK(cuGraphAddEmptyNode(&first, graph, nullptr, 0));
+  TWIN_OK(
+      cuStreamBeginCaptureToGraph(a_, graph, &first, nullptr, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_EQ(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuGraphDestroyNode(first), CUDA_ERROR_INVALID_VALUE);
+  CUgraphExec exec = nullptr;
+  EXPECT_EQ(cuGraphInstantiate(&exec, graph, 0), CUDA_ERROR_INVALID_VALUE);
+  TWIN_OK(scale(a_, x.address, 1, 4));
+  EXPECT_EQ(end(a_), graph);
+  EXPECT_EQ(count_edges(graph), 1u);
+  run(graph);
+  EXPECT_EQ(x.read(), Words(4, 5));
+}
+
+TEST_F(CaptureTest, ALaunchOfAGraphIsCapturedAsAChildGraph) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(a_);
+  TWIN_OK(scale(a_, x.address, 3, 0));
+  const CUgraph inner = end(a_);
+  CUgraphExec exec = nullptr;
+  TWIN_OK(cuGraphInstantiate(&exec, inner, 0));
+  TWIN_OK(cuGraphDestroy(inner));
+  begin(a_);
+  TWIN_OK(scale(a_, x.address, 1, 1));
+  TWIN_OK(cuGraphLaunch(exec, a_));
+  TWIN_OK(scale(a_, x.address, 1, 100));
+  const CUgraph graph = end(a_);
+  TWIN_OK(cuGraphExecDestroy(exec));
+  EXPECT_EQ(count_nodes(graph), 3u);
+  run(graph);
+  EXPECT_EQ(x.read(), Words(4, 106));
+}
+
+TEST_F(CaptureTest, ExternalEventsBecomeNodes) {
+  begin(a_);
+  TWIN_OK(cuStreamWaitEvent(a_, event_, CU_EVENT_WAIT_EXTERNAL));
+  TWIN_OK(cuEventRecordWithFlags(second_event_, a_, CU_EVENT_RECORD_EXTERNAL));
+  const CUgraph graph = end(a_);
+  std::vector<CUgraphNode> nodes(2);
+  std::size_t count = 2;
+  TWIN_OK(cuGraphGetNodes(graph, nodes.data(), &count));
+  ASSERT_EQ(count, 2u);
+  CUgraphNodeType type{};
+  TWIN_OK(cuGraphNodeGetType(nodes[0], &type));
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+  TWIN_OK(cuGraphNodeGetType(nodes[1], &type));
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+  run(graph);
+  EXPECT_EQ(cuEventSynchronize(second_event_), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(a_, event_, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuEventRecordWithFlags(event_, a_, CU_EVENT_RECORD_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(CaptureTest, BeginAndEndInTheWrongStateAreErrors) {
+  EXPECT_EQ(cuStreamBeginCapture(nullptr, CU_STREAM_CAPTURE_MODE_GLOBAL),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+      << "the legacy stream";
+  EXPECT_EQ(cuStreamBeginCapture(a_, static_cast<CUstreamCaptureMode>(3)),
+            CUDA_ERROR_INVALID_VALUE);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(a_, &graph), CUDA_ERROR_ILLEGAL_STATE);
+  begin(a_);
+  EXPECT_EQ(cuStreamBeginCapture(a_, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(cuStreamEndCapture(a_, nullptr), CUDA_ERROR_INVALID_VALUE);
+  TWIN_OK(cuGraphDestroy(end(a_)));
+  EXPECT_EQ(cuStreamBeginCapture(reinterpret_cast<CUstream>(event_), CU_STREAM_CAPTURE_MODE_GLOBAL),
+            CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(CaptureTest, TheStreamOfAThreadCaptures) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(CU_STREAM_PER_THREAD);
+  TWIN_OK(scale(CU_STREAM_PER_THREAD, x.address, 4, 0));
+  run(end(CU_STREAM_PER_THREAD));
+  EXPECT_EQ(x.read(), Words(4, 4));
+}
+
+// 900: calls that a capture would miss.
+
+TEST_F(CaptureTest, UnsafeCallsInvalidateAGlobalCapture) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  CUdeviceptr address = 0;
+  void* host = nullptr;
+  std::uint32_t word = 0;
+  const auto calls = {
+      +[](CUdeviceptr* p, void**, std::uint32_t*, CUdeviceptr) { return cuMemAlloc(p, 16); },
+      +[](CUdeviceptr*, void**, std::uint32_t*, CUdeviceptr x_) { return cuMemFree(x_); },
+      +[](CUdeviceptr*, void** h, std::uint32_t*, CUdeviceptr) { return cuMemHostAlloc(h, 16, 0); },
+      +[](CUdeviceptr*, void**, std::uint32_t* w, CUdeviceptr x_) {
+        return cuMemcpyDtoH(w, x_, 4);
+      },
+      +[](CUdeviceptr*, void**, std::uint32_t*, CUdeviceptr x_) { return cuMemsetD32(x_, 1, 1); },
+      +[](CUdeviceptr*, void**, std::uint32_t*, CUdeviceptr) { return cuCtxSynchronize(); },
+  };
+  int number = 0;
+  for (const auto unsafe : calls) {
+    begin(a_);
+    EXPECT_EQ(unsafe(&address, &host, &word, x.address), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        << number;
+    EXPECT_EQ(status(a_), CU_STREAM_CAPTURE_STATUS_INVALIDATED) << number;
+    EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) << number;
+    ++number;
+  }
+  EXPECT_EQ(x.read(), Words(4, 1));
+}
+
+TEST_F(CaptureTest, ARelaxedCaptureAllowsUnsafeCalls) {
+  begin(a_, CU_STREAM_CAPTURE_MODE_RELAXED);
+  CUdeviceptr address = 0;
+  TWIN_OK(cuMemAlloc(&address, 16));
+  TWIN_OK(cuMemFree(address));
+  TWIN_OK(cuStreamSynchronize(b_));
+  EXPECT_EQ(status(a_), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+      << "a stream of the context captures";
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+TEST_F(CaptureTest, TheThreadsModeDecidesTogetherWithTheCaptures) {
+  struct Row {
+    CUstreamCaptureMode capture, thread;
+    bool same_thread;
+    CUresult expected;
+  };
+  constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  constexpr auto kLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  constexpr auto kNo = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  const Row rows[] = {
+      {kGlobal, kGlobal, true, kNo},
+      {kGlobal, kLocal, true, kNo},
+      {kGlobal, kRelaxed, true, CUDA_SUCCESS},
+      {kLocal, kGlobal, true, kNo},
+      {kLocal, kLocal, true, kNo},
+      {kLocal, kRelaxed, true, CUDA_SUCCESS},
+      {kRelaxed, kGlobal, true, CUDA_SUCCESS},
+      {kRelaxed, kLocal, true, CUDA_SUCCESS},
+      {kGlobal, kGlobal, false, kNo},
+      {kGlobal, kLocal, false, CUDA_SUCCESS},
+      {kGlobal, kRelaxed, false, CUDA_SUCCESS},
+      {kLocal, kGlobal, false, CUDA_SUCCESS},
+      {kLocal, kLocal, false, CUDA_SUCCESS},
+      {kRelaxed, kGlobal, false, CUDA_SUCCESS},
+  };
+  for (const Row& row : rows) {
+    begin(a_, row.capture);
+    const auto call = [&] {
+      CUstreamCaptureMode mode = row.thread;
+      TWIN_OK(cuThreadExchangeStreamCaptureMode(&mode));
+      EXPECT_EQ(mode, kGlobal) << "the mode of a thread at first";
+      CUdeviceptr address = 0;
+      EXPECT_EQ(cuMemAlloc(&address, 16), row.expected)
+          << row.capture << row.thread << row.same_thread;
+      if (address != 0) {
+        CUstreamCaptureMode relaxed = kRelaxed;
+        TWIN_OK(cuThreadExchangeStreamCaptureMode(&relaxed));
+        TWIN_OK(cuMemFree(address));
+      }
+      mode = kGlobal;
+      TWIN_OK(cuThreadExchangeStreamCaptureMode(&mode));
+    };
+    if (row.same_thread) {
+      call();
+    } else {
+      std::thread([&] {
+        TWIN_OK(cuCtxSetCurrent(gpu_.context));
+        call();
+      }).join();
+    }
+    const bool broken = row.expected != CUDA_SUCCESS;
+    EXPECT_EQ(status(a_),
+              broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    if (broken) {
+      EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    } else {
+      TWIN_OK(cuGraphDestroy(end(a_)));
+    }
+  }
+  CUstreamCaptureMode wrong = static_cast<CUstreamCaptureMode>(5);
+  EXPECT_EQ(cuThreadExchangeStreamCaptureMode(&wrong), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuThreadExchangeStreamCaptureMode(nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(CaptureTest, ACapturingStreamCannotBeWaitedFor) {
+  for (const auto call : {cuStreamSynchronize, cuStreamQuery}) {
+    begin(a_, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT_EQ(call(a_), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(call(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  }
+}
+
+// 901
+
+TEST_F(CaptureTest, NothingEntersAnInvalidCapture) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(scale(a_, x.address, 1, 1), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(cuEventRecord(event_, a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(cuStreamWaitEvent(a_, event_, 0), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(cuStreamWaitEvent(b_, event_, 0), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(cuStreamUpdateCaptureDependencies(a_, nullptr, nullptr, 0, 0),
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  CUgraph graph = nullptr;
+  CUstreamCaptureStatus found{};
+  TWIN_OK(cuStreamGetCaptureInfo_v2(a_, &found, nullptr, &graph, nullptr, nullptr));
+  EXPECT_EQ(found, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  TWIN_OK(scale(a_, x.address, 1, 1));
+  TWIN_OK(cuStreamSynchronize(a_));
+  EXPECT_EQ(x.read(), Words(4, 2)) << "the stream is usable again";
+}
+
+// 902
+
+TEST_F(CaptureTest, TwoCapturesCannotMerge) {
+  begin(a_, CU_STREAM_CAPTURE_MODE_RELAXED);
+  begin(b_, CU_STREAM_CAPTURE_MODE_RELAXED);
+  TWIN_OK(cuEventRecord(event_, a_));
+  EXPECT_EQ(cuStreamWaitEvent(b_, event_, 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(end_badly(b_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+// 903
+
+TEST_F(CaptureTest, OnlyTheStreamThatBeganACaptureEndsIt) {
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(b_, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+  EXPECT_EQ(graph, nullptr);
+  TWIN_OK(cuGraphDestroy(end(a_)));
+}
+
+// 904
+
+TEST_F(CaptureTest, AForkMustBeJoined) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  TWIN_OK(scale(b_, x.address, 1, 1));
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+  EXPECT_EQ(status(b_), CU_STREAM_CAPTURE_STATUS_NONE);
+  // Work after the event that the join waited for.
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  TWIN_OK(scale(b_, x.address, 1, 1));
+  TWIN_OK(cuEventRecord(second_event_, b_));
+  TWIN_OK(scale(b_, x.address, 1, 1));
+  TWIN_OK(cuStreamWaitEvent(a_, second_event_, 0));
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+  EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_GRAPHS), 0u);
+}
+
+// 905
+
+TEST_F(CaptureTest, ACaptureWaitsForEventsOfItsOwnOnly) {
+  TWIN_OK(cuEventRecord(event_, b_));
+  begin(a_);
+  EXPECT_EQ(cuStreamWaitEvent(a_, event_, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  // An event of a capture that has ended is of no use to others.
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuGraphDestroy(end(a_)));
+  EXPECT_EQ(cuStreamWaitEvent(b_, event_, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  begin(a_);
+  EXPECT_EQ(cuStreamWaitEvent(a_, event_, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  TWIN_OK(cuEventRecord(event_, b_));
+  TWIN_OK(cuStreamWaitEvent(a_, event_, 0));
+  TWIN_OK(cuStreamSynchronize(a_));
+}
+
+// 906
+
+TEST_F(CaptureTest, TheLegacyStreamIsUnusableWhileABlockingStreamCaptures) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(blocking_, CU_STREAM_CAPTURE_MODE_RELAXED);
+  CUstreamCaptureStatus found{};
+  EXPECT_EQ(cuStreamIsCapturing(nullptr, &found), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_EQ(cuStreamGetCaptureInfo_v2(nullptr, &found, nullptr, nullptr, nullptr, nullptr),
+            CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_EQ(status(blocking_), CU_STREAM_CAPTURE_STATUS_ACTIVE) << "a question breaks nothing";
+  EXPECT_EQ(scale(nullptr, x.address, 1, 1), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_EQ(status(blocking_), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  EXPECT_EQ(end_badly(blocking_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  const auto uses = {
+      +[](CUevent, CUdeviceptr p) { return cuMemsetD32(p, 1, 1); },
+      +[](CUevent, CUdeviceptr p) {
+        std::uint32_t word = 0;
+        return cuMemcpyDtoH(&word, p, 4);
+      },
+      +[](CUevent e, CUdeviceptr) { return cuEventRecord(e, nullptr); },
+      +[](CUevent e, CUdeviceptr) { return cuStreamWaitEvent(nullptr, e, 0); },
+      +[](CUevent, CUdeviceptr) { return cuStreamSynchronize(nullptr); },
+      +[](CUevent, CUdeviceptr p) { return cuMemsetD32Async(p, 1, 1, CU_STREAM_LEGACY); },
+  };
+  int number = 0;
+  for (const auto use : uses) {
+    begin(blocking_, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT_EQ(use(event_, x.address), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) << number++;
+    EXPECT_EQ(end_badly(blocking_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  }
+  EXPECT_EQ(x.read(), Words(4, 1));
+}
+
+TEST_F(CaptureTest, TheLegacyStreamIsFreeWhileANonBlockingStreamCaptures) {
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  begin(a_, CU_STREAM_CAPTURE_MODE_RELAXED);
+  TWIN_OK(scale(nullptr, x.address, 1, 1));
+  TWIN_OK(cuStreamSynchronize(nullptr));
+  // But it cannot take part.
+  TWIN_OK(cuEventRecord(event_, a_));
+  EXPECT_EQ(cuStreamWaitEvent(nullptr, event_, 0), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(x.read(), Words(4, 2));
+}
+
+// 907
+
+TEST_F(CaptureTest, ACapturedEventCannotBeAskedOrWaitedFor) {
+  float milliseconds = 0;
+  TWIN_OK(cuEventRecord(second_event_, b_));
+  TWIN_OK(cuStreamSynchronize(b_));
+  for (int i = 0; i < 3; ++i) {
+    begin(a_, CU_STREAM_CAPTURE_MODE_RELAXED);
+    TWIN_OK(cuEventRecord(event_, a_));
+    const CUresult code = i == 0   ? cuEventQuery(event_)
+                          : i == 1 ? cuEventSynchronize(event_)
+                                   : cuEventElapsedTime(&milliseconds, second_event_, event_);
+    EXPECT_EQ(code, CUDA_ERROR_CAPTURED_EVENT) << i;
+    EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) << i;
+    EXPECT_EQ(cuEventQuery(event_), CUDA_ERROR_CAPTURED_EVENT) << "until it is recorded again";
+  }
+  TWIN_OK(cuEventRecord(event_, b_));
+  TWIN_OK(cuEventSynchronize(event_));
+}
+
+// 908
+
+TEST_F(CaptureTest, ThreadThatBeganACaptureEndsItUnlessItIsRelaxed) {
+  for (const auto mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                          CU_STREAM_CAPTURE_MODE_RELAXED}) {
+    begin(a_, mode);
+    const bool relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+    std::thread([&] {
+      TWIN_OK(cuCtxSetCurrent(gpu_.context));
+      CUgraph graph = nullptr;
+      EXPECT_EQ(cuStreamEndCapture(a_, &graph),
+                relaxed ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+      if (relaxed) TWIN_OK(cuGraphDestroy(graph));
+    }).join();
+    if (!relaxed) TWIN_OK(cuGraphDestroy(end(a_)));
+  }
+}
+
+TEST_F(CaptureTest, ADestroyedStreamBreaksItsCapture) {
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  TWIN_OK(cuStreamDestroy(b_));
+  EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  TWIN_OK(cuStreamCreate(&b_, CU_STREAM_NON_BLOCKING));
+  begin(a_);
+  TWIN_OK(cuEventRecord(event_, a_));
+  TWIN_OK(cuStreamWaitEvent(b_, event_, 0));
+  TWIN_OK(cuStreamDestroy(a_));
+  EXPECT_EQ(status(b_), CU_STREAM_CAPTURE_STATUS_NONE) << "the capture cannot be ended any more";
+  EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_GRAPHS), 0u);
+  TWIN_OK(cuStreamCreate(&a_, CU_STREAM_NON_BLOCKING));
+}
+
+TEST_F(CaptureTest, ThreadsCaptureAtTheSameTime) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      if (cuCtxSetCurrent(gpu_.context) != CUDA_SUCCESS) ++wrong;
+      CUstream mine = nullptr;
+      CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+      (void)cuThreadExchangeStreamCaptureMode(&relaxed);
+      if (cuStreamCreate(&mine, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) ++wrong;
+      CUdeviceptr address = 0;
+      if (cuMemAlloc(&address, 16) != CUDA_SUCCESS) ++wrong;
+      std::uint32_t got[4] = {};
+      for (int i = 0; i < 10; ++i) {
+        CUgraph graph = nullptr;
+        CUgraphExec exec = nullptr;
+        if (cuStreamBeginCapture(mine, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS ||
+            cuMemsetD32Async(address, t, 4, mine) != CUDA_SUCCESS ||
+            scale(mine, address, 2, 1) != CUDA_SUCCESS ||
+            cuMemcpyDtoHAsync(got, address, 16, mine) != CUDA_SUCCESS ||
+            cuStreamEndCapture(mine, &graph) != CUDA_SUCCESS ||
+            cuGraphInstantiate(&exec, graph, 0) != CUDA_SUCCESS ||
+            cuGraphLaunch(exec, mine) != CUDA_SUCCESS ||
+            cuStreamSynchronize(mine) != CUDA_SUCCESS || cuGraphExecDestroy(exec) != CUDA_SUCCESS ||
+            cuGraphDestroy(graph) != CUDA_SUCCESS)
+          ++wrong;
+        for (const std::uint32_t word : got)
+          if (word != t * 2 + 1) ++wrong;
+      }
+      if (cuMemFree(address) != CUDA_SUCCESS || cuStreamDestroy(mine) != CUDA_SUCCESS) ++wrong;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace cuda_capture_test
