@@ -402,7 +402,7 @@ TEST_F(CaptureTest, TheThreadsModeDecidesTogetherWithTheCaptures) {
       TWIN_OK(cuGraphDestroy(end(a_)));
     }
   }
-  CUstreamCaptureMode wrong = static_cast<CUstreamCaptureMode>(5);
+  CUstreamCaptureMode wrong = static_cast<CUstreamCaptureMode>(3);
   EXPECT_EQ(cuThreadExchangeStreamCaptureMode(&wrong), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuThreadExchangeStreamCaptureMode(nullptr), CUDA_ERROR_INVALID_VALUE);
 }

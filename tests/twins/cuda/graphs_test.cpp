@@ -456,7 +456,7 @@ TEST_F(GraphsTest, NodesOfAnyTypeAreAddedByOneFunction) {
   EXPECT_EQ(x.read(), (Words{77, 5, 5, 5}));
   params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
   EXPECT_EQ(cuGraphAddNode(&fill, graph_, nullptr, nullptr, 0, &params), CUDA_ERROR_NOT_SUPPORTED);
-  params.type = static_cast<CUgraphNodeType>(99);
+  params.type = static_cast<CUgraphNodeType>(15);
   EXPECT_EQ(cuGraphAddNode(&fill, graph_, nullptr, nullptr, 0, &params), CUDA_ERROR_INVALID_VALUE);
   params = {};
   params.type = CU_GRAPH_NODE_TYPE_EMPTY;

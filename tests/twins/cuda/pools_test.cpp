@@ -222,7 +222,7 @@ TEST_F(PoolsTest, AttributesAreReadAndSet) {
   set(pool_, CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0);
   EXPECT_EQ(number(pool_, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 512u) << "that in use now";
   TWIN_OK(cuMemFreeAsync(address, a_));
-  EXPECT_EQ(cuMemPoolGetAttribute(pool_, static_cast<CUmemPool_attribute>(99), &value),
+  EXPECT_EQ(cuMemPoolGetAttribute(pool_, static_cast<CUmemPool_attribute>(15), &value),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemPoolGetAttribute(nullptr, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value),
             CUDA_ERROR_INVALID_VALUE);
