@@ -97,7 +97,7 @@ TEST(CudaRaces, AWriteAfterReadsOfOthers) {
   const std::string read =
       "  setp.eq.u32 %p0, %r0, 0;\n  mov.u32 %r8, 5;\n  @%p0 st.shared.u32 [tile], %r8;\n"
       "  bar.sync 0;\n  ld.shared.u32 %r9, [tile];\n";
-  const std::string write = "  setp.eq.u32 %p1, %r0, 95;\n  @%p1 st.shared.u32 [tile], %r8;\n";
+  const std::string write = "  setp.eq.u32 %p1, %r0, 63;\n  @%p1 st.shared.u32 [tile], %r8;\n";
   expect_race(run(read + write, Dim(1), Dim(96)), "shared race", "a read by warp");
   expect_clean(run(read + "  bar.sync 0;\n" + write, Dim(1), Dim(96)));
 }
@@ -258,7 +258,7 @@ TEST(CudaRaces, BlocksThatWriteBytesOfOneWord) {
       "  @%p0 st.global.u8 [%rd2], %r3;\n";
   expect_clean(run(bytes, Dim(8), Dim(32)));
   expect_race(run(bytes + "  @%p0 ld.global.u16 %r9, [%rd0];\n", Dim(8), Dim(32)), "global race",
-              "write");
+              "a read by kernel k, block (0,0,0), warp 0, lane 0 at line 23");
 }
 
 TEST(CudaRaces, ABlockThatReadsTheOthersWords) {
