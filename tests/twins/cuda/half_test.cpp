@@ -207,7 +207,7 @@ TEST(CudaHalf, FusedMultiplyAddWithFtzAndSat) {
 TEST(CudaHalf, ATieOfTheProductIsBrokenByTheSummand) {
   Gpu gpu;
   // (1 + 2^-10) * (1 + 2^-10) = 1 + 2^-9 + 2^-20; with 2^-11 - 2^-20 it is a tie, with less or more
-  // it is not. Rounding twice would lose the difference.
+  // it is not. A product that was rounded first would give other results.
   const auto one_and = static_cast<uint16_t>(0x3C01);
   const auto in = [](uint16_t x) { return std::vector<uint16_t>{x}; };
   const auto at = [&](long double c) {

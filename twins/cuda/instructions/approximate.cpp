@@ -49,21 +49,29 @@ struct Bf16 {
   return value > 0 ? value : 0;
 }
 
-// The three kinds of bounds, as the error that is left after rounding.
+/// The error that is left of `granted` after rounding, which takes half an ulp of the result; a
+/// result may be one binade above the value.
+template <class Format>
+[[gnu::always_inline]] inline double left_of(double granted, double value) {
+  return not_below_zero(granted - 0.5 * Format::ulp(std::fabs(value) + granted));
+}
+
+// The three kinds of bounds. Zeros and infinities are exact.
 template <class Format>
 [[gnu::always_inline]] inline double slack_in_ulps(double value, double bound) {
-  return (bound - 0.5) * Format::ulp(value);
+  const double ulp = Format::ulp(value);
+  const double slack = left_of<Format>(bound * ulp, value);
+  return ulp == 0 ? 0.0 : slack;
 }
 template <class Format>
 [[gnu::always_inline]] inline double slack_relative(double value, double bound) {
-  const double ulp = Format::ulp(value);
-  const double slack = not_below_zero(bound * std::fabs(value) - 0.5 * ulp);
-  return ulp == 0 ? 0.0 : slack;
+  const double slack = left_of<Format>(bound * std::fabs(value), value);
+  return Format::ulp(value) == 0 ? 0.0 : slack;
 }
 /// Near a zero of the function the usual error is relative: a sine of 1e-9 is no 1e-7.
 template <class Format>
 [[gnu::always_inline]] inline double slack_absolute(double value, double bound, Amount amount) {
-  const double slack = bound - 0.5 * Format::ulp(value);
+  const double slack = left_of<Format>(bound, value);
   const double usual = 2 * bound * std::fabs(value);
   const bool whole = amount.worst | (slack < usual);
   return whole ? slack : usual;
@@ -74,7 +82,8 @@ template <class Format>
                                                Amount amount) {
   const std::uint32_t hash = (input ^ (input >> 15)) * 0x9E3779B1u;
   const std::uint64_t sign = static_cast<std::uint64_t>(hash & kFloatSign) << 32;
-  return value + double_of(bits_of(slack * amount.part) ^ sign);
+  const double sum = value + double_of(bits_of(slack * amount.part) ^ sign);
+  return slack == 0 ? value : sum;  // keeps the sign of a zero
 }
 
 // Each function: the inputs whose result is NaN, and the result in double for all others,
