@@ -103,18 +103,19 @@ class Ranges {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   static constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 26;
 
-  /// Blocks that read the register before they write it go to `exposed_`.
+  /// Blocks that read the register before they write it go to `exposed_`. An instruction reads
+  /// before it writes, whatever the order of its accesses.
   void read(std::uint32_t reg, Range& range) {
     std::uint32_t block = kNone;
-    bool killed = false;
+    std::uint32_t killer = kNone;  // first instruction of the block that always writes it
     for (std::uint32_t i = accesses_.first[reg]; i < accesses_.first[reg + 1]; ++i) {
       const Usage::Access& access = usage_.accesses[accesses_.items[i]];
       range.cover(access.instruction);
-      if (flow_.block_of[access.instruction] != block) killed = false;
+      if (flow_.block_of[access.instruction] != block) killer = kNone;
       block = flow_.block_of[access.instruction];
-      if (!access.write && !killed) exposed_.push_back(block);
+      if (!access.write && access.instruction <= killer) exposed_.push_back(block);
       if (access.write && access.always) {
-        killed = true;
+        killer = std::min(killer, access.instruction);
         killed_[block] = reg;
       }
     }
