@@ -178,7 +178,8 @@ TEST_F(PoolsTest, AStreamReusesItsOwnMemoryBeforeTheFreeHasRun) {
   const Gate gate(a_);
   for (int i = 0; i < 5; ++i) TWIN_OK(cuMemFreeAsync(allocate(20 * kMegabyte, a_), a_));
   EXPECT_EQ(reserved(), 32 * kMegabyte) << "20 MB at a time";
-  (void)allocate(20 * kMegabyte, b_);
+  const CUdeviceptr other = allocate(20 * kMegabyte, b_);
+  TWIN_OK(cuMemFreeAsync(other, b_));
   EXPECT_GT(reserved(), 32 * kMegabyte) << "b cannot count on a's free before its turn";
 }
 

@@ -133,10 +133,12 @@ CUDA_MEMCPY3D copy_params(const CopyWork& work) {
     params.srcHost = reinterpret_cast<const void*>(work.from);  // NOLINT(performance-no-int-to-ptr)
   if (work.to_side == CopyWork::Side::kHost)
     params.dstHost = reinterpret_cast<void*>(work.to);  // NOLINT(performance-no-int-to-ptr)
-  params.srcPitch = work.from_pitch;
-  params.dstPitch = work.to_pitch;
-  params.srcHeight = work.from_pitch == 0 ? 0 : work.from_plane / work.from_pitch;
-  params.dstHeight = work.to_pitch == 0 ? 0 : work.to_plane / work.to_pitch;
+  if (work.rows > 1 || work.planes > 1) {
+    params.srcPitch = work.from_pitch;
+    params.dstPitch = work.to_pitch;
+    params.srcHeight = work.from_pitch == 0 ? 0 : work.from_plane / work.from_pitch;
+    params.dstHeight = work.to_pitch == 0 ? 0 : work.to_plane / work.to_pitch;
+  }
   params.WidthInBytes = work.row_bytes;
   params.Height = work.rows;
   params.Depth = work.planes;
