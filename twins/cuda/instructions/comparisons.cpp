@@ -42,7 +42,11 @@ template <class Reader, Relation relation>
 Next run_setp(Warp& warp, const Op& op, LaneMask active) {
   const LaneMask flip = 0 - (op.extra & 1u);
   const LaneMask result = compared<Reader, relation>(warp, op.args[1], op.args[2]) ^ flip;
-  write_predicates(warp, op, active, result, ~result);
+  if (op.extra < 2 && op.count_more == 0) {
+    set_predicate(warp, op.args[0], result, active);
+  } else {
+    write_predicates(warp, op, active, result, ~result);
+  }
   return Next::kOn;
 }
 

@@ -9,10 +9,13 @@
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
-/// The type that the last modifier names; kNone if it names none.
+/// The last type among the modifiers; kNone if there is none.
 inline ptx::Type last_type(const ptx::Instruction& instruction) {
-  if (instruction.modifiers.empty()) return ptx::Type::kNone;
-  return ptx::type_named(instruction.modifiers.back()).value_or(ptx::Type::kNone);
+  const auto& modifiers = instruction.modifiers;
+  for (auto at = modifiers.rbegin(); at != modifiers.rend(); ++at) {
+    if (const auto type = ptx::type_named(*at)) return *type;
+  }
+  return ptx::Type::kNone;
 }
 
 inline bool is_integer_form(const ptx::Instruction& instruction) {

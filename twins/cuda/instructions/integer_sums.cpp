@@ -49,11 +49,12 @@ bool bind_sum(Binder& binder, Handler saturating, Handler (*choose)(ptx::Type)) 
   return emit_form(binder, sat ? saturating : choose(type), OpKind::kInteger, type, {type, type});
 }
 
+/// The document has .relu before the type in the grammar, and after it in an example.
 bool bind_extreme(Binder& binder, Handler (*choose)(ptx::Type, bool relu)) {
-  const bool relu = binder.take("relu");
-  const ptx::Type type =
-      relu ? binder.take_type({kS16x2, kS32})
-           : binder.take_type({kU16, kU32, kU64, kS16, kS32, kS64, kU16x2, kS16x2});
+  const bool before = binder.take("relu");
+  const ptx::Type type = binder.take_type({kU16, kU32, kU64, kS16, kS32, kS64, kU16x2, kS16x2});
+  const bool relu = before || binder.take("relu");
+  if (relu && type != kS32 && type != kS16x2) return binder.fail(".relu needs .s32 or .s16x2");
   if ((relu || is_packed(type)) && !binder.need({8, 0}, 90)) return false;
   return emit_form(binder, choose(type, relu), OpKind::kInteger, type, {type, type});
 }
