@@ -236,5 +236,82 @@ TEST_F(VirtualMemoryTest, FreshMemoryIsUnwritten) {
   EXPECT_NE(touch(address, false), CUDA_SUCCESS) << "a read of what was never written";
 }
 
+/// Two devices that are peers; the context of device 0 is current.
+struct TwoGpus : Gpu {
+  CUcontext contexts[2] = {};
+
+  TwoGpus() {
+    TWIN_OK(cuCtxSetCurrent(nullptr));
+    TWIN_OK(cuDevicePrimaryCtxRelease(device));
+    cuda_twin_reset();
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_DEVICES", "2"), 1);
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_PEERS", "on"), 1);
+    TWIN_OK(cuInit(0));
+    for (int i = 0; i < 2; ++i) TWIN_OK(cuDevicePrimaryCtxRetain(&contexts[i], i));
+    use(0);
+  }
+  ~TwoGpus() {
+    (void)cuDevicePrimaryCtxRelease(1);
+    use(0);
+  }
+  void use(int number) const { TWIN_OK(cuCtxSetCurrent(contexts[number])); }
+};
+
+CUresult store_to(CUdeviceptr address) {
+  const std::string text = twin_test::module(
+      ".visible .entry store(.param .u64 p) { .reg .b64 %a;\n"
+      "  ld.param.u64 %a, [p];\n  st.global.u32 [%a], 5;\n  ret; }");
+  return twin_test::launch(text, "store", {}, {}, {&address});
+}
+
+TEST(VirtualMemoryPeersTest, OnlyDevicesWithAccessUseTheMemory) {
+  const TwoGpus gpus;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+  CUmemGenericAllocationHandle handle = 0;
+  TWIN_OK(cuMemCreate(&handle, kBlock, &prop, 0));
+  CUdeviceptr address = 0;
+  TWIN_OK(cuMemAddressReserve(&address, kBlock, 0, 0, 0));
+  TWIN_OK(cuMemMap(address, kBlock, 0, handle, 0));
+  const CUmemAccessDesc desc = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  TWIN_OK(cuMemSetAccess(address, kBlock, &desc, 1));
+  EXPECT_EQ(store_to(address), CUDA_SUCCESS) << "device 0 has access, without enabled peers";
+  gpus.use(1);
+  EXPECT_EQ(store_to(address), CUDA_ERROR_ILLEGAL_ADDRESS) << "the memory's own device has none";
+  gpus.use(0);
+  TWIN_OK(cuMemUnmap(address, kBlock));
+  TWIN_OK(cuMemRelease(handle));
+  TWIN_OK(cuMemAddressFree(address, kBlock));
+}
+
+TEST(VirtualMemoryPeersTest, PoolsGivePeersAccess) {
+  const TwoGpus gpus;
+  CUstream stream = nullptr;
+  TWIN_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUmemoryPool pool = nullptr;
+  TWIN_OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  CUdeviceptr address = 0;
+  TWIN_OK(cuMemAllocAsync(&address, 64, stream));
+  TWIN_OK(cuStreamSynchronize(stream));
+  CUmemAccessDesc desc = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  TWIN_OK(cuMemPoolSetAccess(pool, &desc, 1));
+  gpus.use(1);
+  EXPECT_EQ(store_to(address), CUDA_SUCCESS);
+  std::uint32_t word = 0;
+  gpus.use(0);
+  TWIN_OK(cuMemcpyDtoH(&word, address, 4));
+  EXPECT_EQ(word, 5u);
+  desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  TWIN_OK(cuMemPoolSetAccess(pool, &desc, 1));
+  gpus.use(1);
+  EXPECT_EQ(store_to(address), CUDA_ERROR_ILLEGAL_ADDRESS);
+  gpus.use(0);
+  TWIN_OK(cuMemFreeAsync(address, stream));
+  TWIN_OK(cuStreamSynchronize(stream));
+  TWIN_OK(cuStreamDestroy(stream));
+}
+
 }  // namespace
 }  // namespace cuda_virtual_memory_test

@@ -47,6 +47,7 @@ Launch launch_of(Context& context, const KernelWork& work, std::uint64_t number)
   launch.checks = checks();
   launch.sum = static_cast<Sum>(setting(Setting::kMmaSum));
   launch.worst_approximations = setting(Setting::kApproximate) != 0;
+  launch.device = device.ordinal;
   launch.devices = context.peer_devices | std::uint32_t{1} << device.ordinal;
   return launch;
 }

@@ -51,6 +51,7 @@ struct Launch {
   bool worst_approximations =
       false;  ///< approximate instructions at the edge of their documented error
   bool cooperative = false;
+  int device = 0;                             ///< ordinal of the device that runs it
   std::uint32_t devices = ~std::uint32_t{0};  ///< bit d: kernels may use memory of device d
   GlobalRaces* global_races = nullptr;        ///< of this launch; null: not checked
 };

@@ -103,6 +103,21 @@ bool parameters_written(const Launch& launch, std::uint64_t address, unsigned by
   return true;
 }
 
+/// Mapped memory and that of pools is for the devices that were given access, other memory for its
+/// device and peers, and host memory for all.
+bool may_use(const Launch& launch, const Extent& extent) {
+  switch (extent.kind) {
+    case MemoryKind::kPinned:
+    case MemoryKind::kRegistered:
+    case MemoryKind::kManaged:
+      return true;
+    case MemoryKind::kMapped:
+      return (extent.granted >> (launch.device & 31) & 1) != 0;
+    default:
+      return (launch.devices >> (extent.device & 31) & 1) != 0;
+  }
+}
+
 }  // namespace
 
 const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes) {
@@ -117,10 +132,7 @@ const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes) 
   if (address < entry.begin || address >= entry.end || bytes > entry.end - address) {
     ExtentPtr found = launch.space->find(address);
     if (found == nullptr || bytes > found->end() - address) return nullptr;
-    const bool on_host = found->kind == MemoryKind::kPinned ||
-                         found->kind == MemoryKind::kRegistered ||
-                         found->kind == MemoryKind::kManaged;
-    if (!on_host && (launch.devices >> (found->device & 31) & 1) == 0) return nullptr;
+    if (!may_use(launch, *found)) return nullptr;
     entry.begin = found->begin;
     entry.end = found->end();
     entry.extent = std::move(found);
