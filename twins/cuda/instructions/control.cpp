@@ -6,6 +6,7 @@
 
 #include "cuda/instructions/lanes.h"
 #include "cuda/instructions/opcodes.h"
+#include "cuda/machine/block.h"
 #include "cuda/machine/calls.h"
 #include "cuda/machine/groups.h"
 #include "cuda/program/builder.h"
@@ -28,7 +29,7 @@ Next branch(Warp& warp, const Op& op, LaneMask active) {
 
 /// bra.uni: a guard that differs between lanes is a finding.
 Next branch_uniform(Warp& warp, const Op& op, LaneMask active) {
-  if (active != warp.groups[0].lanes &&
+  if (active != warp.groups[0].lanes && warp.block->launch->checks.warp &&
       report(warp, "uniform", first_of(active), "a .uni branch that some lanes do not take") !=
           Next::kOn) {
     return Next::kSwitch;
