@@ -77,22 +77,22 @@ const Row kRows[] = {
      "%c, "
      "%c, %c}",
      "f32",
-     {"f16x2", "f16x2", "f32"}},
+     {"finite f16x2", "finite f16x2", "finite f32"}},
     {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%d, %r1}, {%a, %b, %a, %b}, {%a, %b}, "
      "{%c, "
      "%c}",
      "f16x2",
-     {"f16x2", "f16x2", "f16x2"}},
+     {"finite f16x2", "finite f16x2", "finite f16x2"}},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%d, %r1, %r2, %r3}, {%a, %b, %a, %b}, "
      "{%a, "
      "%b}, {%c, %c, %c, %c}",
      "f32",
-     {"bf16x2", "bf16x2", "f32"}},
+     {"finite bf16x2", "finite bf16x2", "finite f32"}},
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%d, %r1, %r2, %r3}, {%a, %b, %a, %b}, "
      "{%a, "
      "%b}, {%c, %c, %c, %c}",
      "f32",
-     {"f32", "f32", "f32"}},
+     {"finite f32", "finite f32", "finite f32"}},
     {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32 {%d, %r1, %r2, %r3}, {%a, %b, %a, "
      "%b}, "
      "{%a, %b}, {%c, %c, %c, %c}",
@@ -123,19 +123,37 @@ const std::uint64_t kIntegers[] = {0,
                                    0x12345678,
                                    31,
                                    0x8080807F};
+// Numbers whose sums of products are finite, and rounded in many ways.
+const std::uint64_t kFiniteF16[] = {0x3C00, 0x3BFF, 0xBC01, 0x0001, 0x9400, 0x4A37, 0x3555,
+                                    0xC9FF, 0x0000, 0x13FF, 0xB801, 0x2E66, 0x5BFF};
+const std::uint64_t kFiniteBf16[] = {0x3F80, 0x3F7F, 0xBF81, 0x3301, 0xB380, 0x4337, 0x3EAB,
+                                     0xC2FF, 0x0000, 0x33FF, 0xBE01, 0x3DCD, 0x47FF};
+const std::uint64_t kFiniteF32[] = {0x3F800000, 0x3F7FFFFF, 0xBF812345, 0x33012345, 0xB3800000,
+                                    0x43377777, 0x3EAAAAAB, 0xC2FFFFFF, 0x00000000, 0x33FFE001,
+                                    0xBE012000, 0x3DCCCCCD, 0x47FFFFFF};
 const std::uint64_t kCounts[] = {0, 1, 31, 32, 33, 63, 64, 255, 256, 0xFFFFFFFF, 8, 16};
 
 struct Values {
   const char* type;
-  unsigned bits;  ///< of an element
-  bool is_pair;   ///< two elements in 32 bits
+  unsigned bits;    ///< of an element
+  bool is_pair;     ///< two elements in 32 bits
+  bool only_edges;  ///< else random bits follow them
   std::span<const std::uint64_t> edges;
 };
 const Values kTypes[] = {
-    {"f32", 32, false, kF32},      {"f64", 64, false, kF64},      {"f16", 16, false, kF16},
-    {"f16x2", 16, true, kF16},     {"bf16", 16, false, kBf16},    {"bf16x2", 16, true, kBf16},
-    {"u32", 32, false, kIntegers}, {"s32", 32, false, kIntegers}, {"u64", 64, false, kIntegers},
-    {"count", 32, false, kCounts},
+    {"f32", 32, false, false, kF32},
+    {"f64", 64, false, false, kF64},
+    {"f16", 16, false, false, kF16},
+    {"f16x2", 16, true, false, kF16},
+    {"bf16", 16, false, false, kBf16},
+    {"bf16x2", 16, true, false, kBf16},
+    {"finite f16x2", 16, true, true, kFiniteF16},
+    {"finite bf16x2", 16, true, true, kFiniteBf16},
+    {"finite f32", 32, false, true, kFiniteF32},
+    {"u32", 32, false, false, kIntegers},
+    {"s32", 32, false, false, kIntegers},
+    {"u64", 64, false, false, kIntegers},
+    {"count", 32, false, false, kCounts},
 };
 
 const Values& type_of(const std::string& type) {

@@ -41,7 +41,7 @@ std::string text_of(const Row& row) {
   std::string text =
       ".version 7.0\n.target sm_80\n.address_size 64\n"
       ".visible .entry record(.param .u64 in, .param .u64 out) {\n"
-      "  .reg .u64 %at;\n  .reg .u32 %i, %n, %r<4>;\n"
+      "  .reg .u64 %at;\n  .reg .u32 %i, %n;\n  .reg .b32 %r<4>;\n"
       "  mov.u32 %i, %tid.x;\n  mov.u32 %n, %ctaid.x;\n  mad.lo.u32 %i, %n, 32, %i;\n"
       "  ld.param.u64 %at, [in];\n  mad.wide.u32 %at, %i, 24, %at;\n";
   for (std::size_t k = 0; k < row.types.size(); ++k) {
