@@ -1,0 +1,470 @@
+// Calls of the CUDA twin in any order: streams, events, capture, graphs, memory of all kinds; with
+// handles that are null, made up, of something else or destroyed. No call may crash or hang, and
+// nothing is alive after the reset.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "cuda_twin/control.h"
+#include "cuda_twin/driver.h"
+
+namespace {
+
+constexpr std::size_t kMostOperations = 120;
+constexpr std::size_t kBlock = std::size_t{2} << 20;
+
+constexpr const char* kModule = R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry add(.param .u64 p, .param .u32 c) {
+  .reg .b64 %a; .reg .b32 %x, %c, %t;
+  ld.param.u64 %a, [p]; ld.param.u32 %c, [c];
+  mov.u32 %t, %tid.x; mad.wide.u32 %a, %t, 4, %a;
+  ld.global.u32 %x, [%a]; add.u32 %x, %x, %c; st.global.u32 [%a], %x; ret;
+})";
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// Bytes of the input, then zeros.
+class Bytes {
+ public:
+  explicit Bytes(std::span<const std::uint8_t> data) : data_(data) {}
+  bool empty() const { return data_.empty(); }
+  unsigned next(unsigned below = 256) {
+    if (data_.empty()) return 0;
+    const unsigned byte = data_.front();
+    data_ = data_.subspan(1);
+    return byte % below;
+  }
+
+ private:
+  std::span<const std::uint8_t> data_;
+};
+
+/// Host memory of copies. It outlives all work.
+std::array<std::byte, 4096> host_bytes;
+
+class Run {
+ public:
+  explicit Run(Bytes bytes) : bytes_(bytes) {
+    cuda_twin_reset_settings();
+    cuda_twin_reset();
+    (void)cuda_twin_set("CUDA_TWIN_MEMORY", "268435456");
+    (void)cuda_twin_set("CUDA_TWIN_FINDINGS", "record");
+    constexpr std::array<const char*, 4> kSeeds = {"0", "0", "1", "7"};
+    (void)cuda_twin_set("CUDA_TWIN_ORDER", kSeeds[bytes_.next(4)]);
+    require(cuInit(0) == CUDA_SUCCESS);
+    require(cuDevicePrimaryCtxRetain(&context_, 0) == CUDA_SUCCESS);
+    require(cuCtxSetCurrent(context_) == CUDA_SUCCESS);
+    require(cuModuleLoadData(&module_, kModule) == CUDA_SUCCESS);
+    require(cuModuleGetFunction(&kernel_, module_, "add") == CUDA_SUCCESS);
+    streams_ = {nullptr, CU_STREAM_PER_THREAD};
+    for (int i = 0; i < 2; ++i) make_stream();
+    make_event();
+    allocate();
+  }
+
+  void all_operations() {
+    for (std::size_t i = 0; i < kMostOperations && !bytes_.empty(); ++i) operation();
+    (void)cuCtxSynchronize();
+    (void)cuDevicePrimaryCtxRelease(0);
+    cuda_twin_reset();
+    for (int kind = CUDA_TWIN_DEVICE_ALLOCATIONS; kind <= CUDA_TWIN_POOLS; ++kind)
+      require(cuda_twin_count_live(static_cast<cuda_twin_live>(kind)) == 0);
+  }
+
+ private:
+  /// One of the objects, or a handle that is none.
+  template <class Handle>
+  Handle any(const std::vector<Handle>& from) {
+    const unsigned byte = bytes_.next();
+    if (byte >= 252 || from.empty()) return reinterpret_cast<Handle>(std::uintptr_t{byte} * 977);
+    return from[byte % from.size()];
+  }
+  CUdeviceptr any_address() {
+    const unsigned byte = bytes_.next();
+    if (byte >= 250 || addresses_.empty()) return byte * 4096ull;
+    return addresses_[byte % addresses_.size()];
+  }
+  CUstream stream() { return any(streams_); }
+  template <class Handle>
+  void keep(std::vector<Handle>& in, Handle handle, CUresult code) {
+    if (code == CUDA_SUCCESS && in.size() < 32) in.push_back(handle);
+  }
+
+  void make_stream() {
+    CUstream made = nullptr;
+    const CUresult code = cuStreamCreate(&made, bytes_.next(2));
+    keep(streams_, made, code);
+  }
+  void make_event() {
+    CUevent made = nullptr;
+    const CUresult code = cuEventCreate(&made, bytes_.next(2) * 2);
+    keep(events_, made, code);
+  }
+  void allocate() {
+    CUdeviceptr made = 0;
+    const CUresult code = cuMemAlloc(&made, 256);
+    keep(addresses_, made, code);
+    if (code == CUDA_SUCCESS) (void)cuMemsetD8(made, 1, 256);
+  }
+  void allocate_in_stream() {
+    CUdeviceptr made = 0;
+    const CUresult code = cuMemAllocAsync(&made, 256 + bytes_.next() * 100000ull, stream());
+    keep(addresses_, made, code);
+  }
+  void make_graph() {
+    CUgraph made = nullptr;
+    const CUresult code = cuGraphCreate(&made, 0);
+    keep(graphs_, made, code);
+  }
+
+  CUDA_KERNEL_NODE_PARAMS kernel_params() {
+    argument_ = any_address();
+    CUDA_KERNEL_NODE_PARAMS params{};
+    params.func = bytes_.next() == 0 ? nullptr : kernel_;
+    params.gridDimX = params.gridDimY = params.gridDimZ = 1;
+    params.blockDimX = 1 + bytes_.next(32);
+    params.blockDimY = params.blockDimZ = 1;
+    params.kernelParams = arguments_.data();
+    return params;
+  }
+  CUDA_MEMCPY3D copy_params() {
+    CUDA_MEMCPY3D params{};
+    params.srcMemoryType = params.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    params.srcDevice = any_address();
+    params.dstDevice = any_address();
+    if (bytes_.next(3) == 0) {
+      params.srcMemoryType = CU_MEMORYTYPE_HOST;
+      params.srcHost = host_bytes.data();
+    }
+    params.WidthInBytes = bytes_.next(64);
+    params.Height = 1 + bytes_.next(3);
+    params.Depth = 1;
+    return params;
+  }
+  CUDA_MEMSET_NODE_PARAMS fill_params() {
+    CUDA_MEMSET_NODE_PARAMS params{};
+    params.dst = any_address();
+    params.elementSize = 1u << bytes_.next(4);
+    params.width = bytes_.next(8);
+    params.height = 1 + bytes_.next(2);
+    params.pitch = bytes_.next(32);
+    return params;
+  }
+
+  void add_node() {
+    std::array<CUgraphNode, 3> before{};
+    const std::size_t count = bytes_.next(4);
+    for (std::size_t i = 0; i < count; ++i) before[i] = any(nodes_);
+    const CUgraph graph = any(graphs_);
+    CUgraphNode made = nullptr;
+    CUresult code = CUDA_SUCCESS;
+    switch (bytes_.next(9)) {
+      case 0: {
+        const CUDA_KERNEL_NODE_PARAMS params = kernel_params();
+        code = cuGraphAddKernelNode(&made, graph, before.data(), count, &params);
+        break;
+      }
+      case 1: {
+        const CUDA_MEMCPY3D params = copy_params();
+        code = cuGraphAddMemcpyNode(&made, graph, before.data(), count, &params, nullptr);
+        break;
+      }
+      case 2: {
+        const CUDA_MEMSET_NODE_PARAMS params = fill_params();
+        code = cuGraphAddMemsetNode(&made, graph, before.data(), count, &params, nullptr);
+        break;
+      }
+      case 3:
+        code = cuGraphAddChildGraphNode(&made, graph, before.data(), count, any(graphs_));
+        break;
+      case 4:
+        code = cuGraphAddEventRecordNode(&made, graph, before.data(), count, any(events_));
+        break;
+      case 5:
+        code = cuGraphAddEventWaitNode(&made, graph, before.data(), count, any(events_));
+        break;
+      case 6: {
+        CUDA_MEM_ALLOC_NODE_PARAMS params{};
+        params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+        params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        params.bytesize = 64;
+        code = cuGraphAddMemAllocNode(&made, graph, before.data(), count, &params);
+        keep(addresses_, params.dptr, code);
+        break;
+      }
+      case 7:
+        code = cuGraphAddMemFreeNode(&made, graph, before.data(), count, any_address());
+        break;
+      default: {
+        const CUDA_HOST_NODE_PARAMS params = {[](void*) {}, nullptr};
+        code = cuGraphAddHostNode(&made, graph, before.data(), count, &params);
+      }
+    }
+    keep(nodes_, made, code);
+  }
+
+  void change_graph() {
+    const CUgraphNode from = any(nodes_);
+    const CUgraphNode to = any(nodes_);
+    switch (bytes_.next(7)) {
+      case 0:
+        (void)cuGraphAddDependencies(any(graphs_), &from, &to, nullptr, 1);
+        break;
+      case 1:
+        (void)cuGraphRemoveDependencies(any(graphs_), &from, &to, nullptr, 1);
+        break;
+      case 2:
+        (void)cuGraphDestroyNode(from);
+        break;
+      case 3:
+        (void)cuGraphDestroy(any(graphs_));
+        break;
+      case 4: {
+        CUgraph made = nullptr;
+        const CUresult code = cuGraphClone(&made, any(graphs_));
+        keep(graphs_, made, code);
+        break;
+      }
+      case 5: {
+        CUgraph child = nullptr;
+        const CUresult code = cuGraphChildGraphNodeGetGraph(from, &child);
+        keep(graphs_, child, code);
+        break;
+      }
+      default: {
+        std::array<CUgraphNode, 4> list{};
+        std::size_t count = list.size();
+        if (cuGraphGetNodes(any(graphs_), list.data(), &count) != CUDA_SUCCESS) break;
+        for (std::size_t i = 0; i < count; ++i) keep(nodes_, list[i], CUDA_SUCCESS);
+      }
+    }
+  }
+
+  void change_exec() {
+    const CUgraphExec exec = any(execs_);
+    const CUgraphNode node = any(nodes_);
+    switch (bytes_.next(6)) {
+      case 0: {
+        const CUDA_KERNEL_NODE_PARAMS params = kernel_params();
+        (void)cuGraphExecKernelNodeSetParams(exec, node, &params);
+        break;
+      }
+      case 1: {
+        const CUDA_MEMCPY3D params = copy_params();
+        (void)cuGraphExecMemcpyNodeSetParams(exec, node, &params, nullptr);
+        break;
+      }
+      case 2: {
+        const CUDA_MEMSET_NODE_PARAMS params = fill_params();
+        (void)cuGraphExecMemsetNodeSetParams(exec, node, &params, nullptr);
+        break;
+      }
+      case 3: {
+        CUgraphExecUpdateResultInfo info{};
+        (void)cuGraphExecUpdate(exec, any(graphs_), &info);
+        break;
+      }
+      case 4:
+        (void)cuGraphNodeSetEnabled(exec, node, bytes_.next(2));
+        break;
+      default:
+        (void)cuGraphExecDestroy(exec);
+    }
+  }
+
+  void use_virtual_memory() {
+    switch (bytes_.next(6)) {
+      case 0: {
+        CUmemAllocationProp prop{};
+        prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+        prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        CUmemGenericAllocationHandle made = 0;
+        const CUresult code = cuMemCreate(&made, kBlock, &prop, 0);
+        keep(physicals_, made, code);
+        break;
+      }
+      case 1: {
+        CUdeviceptr made = 0;
+        const CUresult code = cuMemAddressReserve(&made, 2 * kBlock, 0, 0, 0);
+        keep(addresses_, made, code);
+        break;
+      }
+      case 2:
+        (void)cuMemMap(any_address() + bytes_.next(2) * kBlock, kBlock, 0, any_physical(), 0);
+        break;
+      case 3:
+        (void)cuMemUnmap(any_address() + bytes_.next(2) * kBlock, (1 + bytes_.next(2)) * kBlock);
+        break;
+      case 4: {
+        constexpr std::array<CUmemAccess_flags, 3> kFlags = {CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                                                             CU_MEM_ACCESS_FLAGS_PROT_READ,
+                                                             CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+        const CUmemAccessDesc desc = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, kFlags[bytes_.next(3)]};
+        (void)cuMemSetAccess(any_address(), (1 + bytes_.next(2)) * kBlock, &desc, 1);
+        break;
+      }
+      default:
+        (void)cuMemRelease(any_physical());
+        (void)cuMemAddressFree(any_address(), 2 * kBlock);
+    }
+  }
+  CUmemGenericAllocationHandle any_physical() {
+    const unsigned byte = bytes_.next();
+    return byte >= 252 || physicals_.empty() ? byte : physicals_[byte % physicals_.size()];
+  }
+
+  void submit() {
+    switch (bytes_.next(6)) {
+      case 0: {
+        const CUDA_KERNEL_NODE_PARAMS params = kernel_params();
+        (void)cuLaunchKernel(params.func, 1, 1, 1, params.blockDimX, 1, 1, 0, stream(),
+                             params.kernelParams, nullptr);
+        break;
+      }
+      case 1:
+        (void)cuMemcpyDtoDAsync(any_address(), any_address(), bytes_.next(), stream());
+        break;
+      case 2:
+        (void)cuMemcpyHtoDAsync(any_address(), host_bytes.data(), bytes_.next(), stream());
+        break;
+      case 3:
+        (void)cuMemcpyDtoHAsync(host_bytes.data(), any_address(), bytes_.next(), stream());
+        break;
+      case 4:
+        (void)cuMemsetD8Async(any_address(), 3, bytes_.next(), stream());
+        break;
+      default:
+        (void)cuLaunchHostFunc(
+            stream(), [](void*) {}, nullptr);
+    }
+  }
+
+  void capture() {
+    const CUstream which = stream();
+    if (bytes_.next(3) != 0) {
+      (void)cuStreamBeginCapture(which, static_cast<CUstreamCaptureMode>(bytes_.next(4)));
+      return;
+    }
+    CUgraph made = nullptr;
+    const CUresult code = cuStreamEndCapture(which, &made);
+    keep(graphs_, made, code);
+  }
+  void show_capture() {
+    CUstreamCaptureStatus status{};
+    CUgraph graph = nullptr;
+    const CUgraphNode* nodes = nullptr;
+    std::size_t count = 0;
+    const CUresult code =
+        cuStreamGetCaptureInfo_v2(stream(), &status, nullptr, &graph, &nodes, &count);
+    if (code != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return;
+    keep(graphs_, graph, code);
+    for (std::size_t i = 0; i < count; ++i) keep(nodes_, nodes[i], code);
+    CUgraphNode other = any(nodes_);
+    (void)cuStreamUpdateCaptureDependencies(stream(), &other, nullptr, 1, bytes_.next(2));
+  }
+  void instantiate() {
+    CUgraphExec made = nullptr;
+    const CUresult code = cuGraphInstantiate(&made, any(graphs_), bytes_.next(2));
+    keep(execs_, made, code);
+  }
+  void synchronize() {
+    switch (bytes_.next(5)) {
+      case 0:
+        (void)cuStreamSynchronize(stream());
+        break;
+      case 1:
+        (void)cuEventSynchronize(any(events_));
+        break;
+      case 2:
+        (void)cuStreamQuery(stream());
+        break;
+      case 3:
+        (void)cuEventQuery(any(events_));
+        break;
+      default:
+        (void)cuCtxSynchronize();
+    }
+  }
+  void destroy() {
+    switch (bytes_.next(4)) {
+      case 0:
+        (void)cuStreamDestroy(stream());
+        break;
+      case 1:
+        (void)cuEventDestroy(any(events_));
+        break;
+      case 2:
+        (void)cuMemFree(any_address());
+        break;
+      default:
+        (void)cuMemFreeAsync(any_address(), stream());
+    }
+  }
+
+  void operation() {
+    using Operation = void (Run::*)();
+    static constexpr Operation kOperations[] = {&Run::submit,
+                                                &Run::submit,
+                                                &Run::submit,
+                                                &Run::record,
+                                                &Run::wait,
+                                                &Run::capture,
+                                                &Run::capture,
+                                                &Run::show_capture,
+                                                &Run::make_graph,
+                                                &Run::add_node,
+                                                &Run::add_node,
+                                                &Run::change_graph,
+                                                &Run::instantiate,
+                                                &Run::launch,
+                                                &Run::launch,
+                                                &Run::change_exec,
+                                                &Run::synchronize,
+                                                &Run::destroy,
+                                                &Run::make_stream,
+                                                &Run::make_event,
+                                                &Run::allocate,
+                                                &Run::allocate_in_stream,
+                                                &Run::use_virtual_memory,
+                                                &Run::set_mode};
+    (this->*kOperations[bytes_.next(std::size(kOperations))])();
+  }
+  void record() { (void)cuEventRecordWithFlags(any(events_), stream(), bytes_.next(4) == 0); }
+  void wait() { (void)cuStreamWaitEvent(stream(), any(events_), bytes_.next(4) == 0); }
+  void launch() { (void)cuGraphLaunch(any(execs_), stream()); }
+  void set_mode() {
+    auto mode = static_cast<CUstreamCaptureMode>(bytes_.next(4));
+    (void)cuThreadExchangeStreamCaptureMode(&mode);
+  }
+
+  Bytes bytes_;
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr;
+  CUfunction kernel_ = nullptr;
+  std::vector<CUstream> streams_;
+  std::vector<CUevent> events_;
+  std::vector<CUgraph> graphs_;
+  std::vector<CUgraphNode> nodes_;
+  std::vector<CUgraphExec> execs_;
+  std::vector<CUdeviceptr> addresses_;
+  std::vector<CUmemGenericAllocationHandle> physicals_;
+  CUdeviceptr argument_ = 0;
+  std::uint32_t number_ = 3;
+  std::array<void*, 2> arguments_ = {&argument_, &number_};
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Run(Bytes({data, std::min<std::size_t>(size, 600)})).all_operations();
+  return 0;
+}
