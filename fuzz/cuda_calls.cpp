@@ -65,6 +65,8 @@ class Run {
     require(cuCtxSetCurrent(context_) == CUDA_SUCCESS);
     require(cuModuleLoadData(&module_, kModule) == CUDA_SUCCESS);
     require(cuModuleGetFunction(&kernel_, module_, "add") == CUDA_SUCCESS);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    require(cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS);
     streams_ = {nullptr, CU_STREAM_PER_THREAD};
     for (int i = 0; i < 2; ++i) make_stream();
     make_event();

@@ -74,7 +74,7 @@ struct FreeWork {
   std::shared_ptr<PoolAllocation> memory;
 };
 struct GraphWork {
-  std::shared_ptr<GraphExec> graph;
+  std::shared_ptr<GraphExec> graph;     ///< for a capture; null: only `launch`
   std::shared_ptr<GraphLaunch> launch;  ///< its turn, and the nodes as they were then
 };
 struct ChildGraphWork {  ///< in graphs only

@@ -70,7 +70,7 @@ CUresult launch(const std::shared_ptr<GraphExec>& exec, std::shared_ptr<const Pl
   made->previous = exec->last_turn;
   made->seed = seed_of(++exec->launches);
   std::shared_ptr<Turn> turn = made->turn;
-  CUDA_TWIN_TRY(submit(stream, GraphWork{exec, std::move(made)}));
+  CUDA_TWIN_TRY(submit(stream, GraphWork{nullptr, std::move(made)}));
   uses.keep();
   exec->last_turn = std::move(turn);
   return CUDA_SUCCESS;
