@@ -21,29 +21,30 @@ struct Documented {
   std::string message;
 };
 
-/// A heading, a text of PTX, and a line "`CHECK`: MESSAGE" for each.
+/// Headings, blocks of PTX, and after each block a line "`CHECK`:" and a block with the message.
 std::vector<Documented> documented_checks() {
   std::ifstream in(std::string(TWIN_TEST_FOLDER) + "/../../../twins/cuda/checks.md");
   std::vector<Documented> checks;
   Documented now;
-  bool inside = false;
-  const std::regex result("^`([^`]+)`: ?(.*)$");
+  std::string* block = nullptr;
   for (std::string line; std::getline(in, line);) {
-    std::smatch match;
     if (line.rfind("### ", 0) == 0) {
       now = {};
       now.heading = line.substr(4);
-    } else if (line.rfind("```", 0) == 0) {
-      inside = line == "```ptx";
-    } else if (inside) {
-      now.text += line + "\n";
+    } else if (line == "```ptx") {
+      block = &now.text;
+    } else if (line == "```" && block == nullptr) {
+      block = &now.message;
+    } else if (line == "```") {
+      if (!now.check.empty()) checks.push_back(now);
+      block = nullptr;
+    } else if (block != nullptr) {
+      *block += line + (block == &now.text ? "\n" : "");
       const std::size_t comment = line.find("// <<<");
       if (comment != std::string::npos) now.launch = line.substr(comment + 3);
-    } else if (!now.text.empty() && std::regex_match(line, match, result)) {
-      now.check = match[1];
-      now.message = match[2];
-      checks.push_back(now);
-      now.text.clear();
+    } else if (line.size() > 3 && line[0] == '`' && line.substr(line.size() - 2) == "`:") {
+      now.check = line.substr(1, line.size() - 3);
+      now.message.clear();
     }
   }
   return checks;

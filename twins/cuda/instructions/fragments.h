@@ -1,9 +1,9 @@
-// Matrices of mma between the registers of a warp and plain rows. Lane 4g + t is t-th in group g.
-// With e elements to a register, all shapes but m8n8k4 of f16 have one layout:
-//   register r of A: row g + 8 (r % 2), columns 4e (r / 2) + e t ..., of 16 rows; of 8 rows: row g,
-//   columns 4e r + e t ...
-//   register r of B: column g, rows 4e r + e t ...
-//   value c of C and D: row g + 8 (c / 2), column 2t + c % 2
+// Matrices of mma between the registers of a warp and plain rows. Lane 4g + t is the t-th of group
+// g, and a register has e elements. All shapes but m8n8k4 of f16 have one layout.
+// Register r of A has 4e columns from column 4e (r / 2) on. Lane 4g + t has e of them in row
+// g + 8 (r % 2). Matrices of 8 rows have row g only, and 4e columns from 4e r on.
+// Register r of B has 4e rows from row 4e r on, and lane 4g + t has e of them in column g.
+// Value c of C and D is at row g + 8 (c / 2) and column 2t + c % 2.
 #pragma once
 
 #include <bit>

@@ -48,7 +48,7 @@ bool find_rows(Warp& warp, const Op& op, LaneMask active, AccessFlags access, La
   if (!resolve(warp, op.args[0], op.immediate, MemoryExtra::of(op), access, *lanes, *spots)) {
     return false;
   }
-  // A pass for each matrix is what it takes without conflicts.
+  // Without conflicts, each matrix takes one pass.
   conflicts -= std::min<std::uint64_t>(conflicts - before, MatrixFlags::of(op).count - 1);
   return true;
 }

@@ -21,7 +21,7 @@ struct Multiplicand {
 
 enum class Accumulate : std::uint8_t { kFloat, kHalf, kInteger, kDouble, kBits };
 
-/// What the handler of one instruction needs; Op::immediate points to it. Op::more has the
+/// Data of one instruction for its handler; Op::immediate points to it. Op::more has the
 /// registers of D, A, B and C, in this order.
 struct MmaPlan {
   const Multiplicand* a = nullptr;

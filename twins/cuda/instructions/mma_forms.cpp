@@ -65,7 +65,7 @@ const MmaForm* form_of(std::string_view shape, unsigned family) {
   return nullptr;
 }
 
-/// What D and C hold, by the multiplicands and their own type.
+/// Types of D and C.
 struct MmaResult {
   std::string_view type;
   Accumulate accumulate;

@@ -1,9 +1,10 @@
-// Sums of products as mma makes them: d = a b + d, with a of `rows` rows and k columns (the next
-// row after k), b of k rows of 8 columns.
-//   single: each product, exact but for subnormal results, is added in float, in order of k
-//   double: the same in double, rounded to float once
-//   truncated: C and all products are aligned to the largest exponent among them, cut after two
-//     bits below the last one of a float, added exactly, and cut to a float
+// Sums of products as mma makes them: d = a b + d. Matrix a has `rows` rows of k columns, b has k
+// rows of 8 columns.
+// Single: each product is rounded to float and added in float, in order of k. Products are exact
+// unless they are subnormal.
+// Double: the same in double, rounded to float once.
+// Truncated: C and all products are aligned to the largest exponent among them, and cut after two
+// bits below the last one of a float. Their exact sum is cut to a float.
 #pragma once
 
 #include <bit>
@@ -61,7 +62,7 @@ inline void sum_double(const Product& product) {
   }
 }
 
-/// Towards zero. What is 2^128 or more is infinite.
+/// Towards zero. 2^128 and more is infinite.
 [[gnu::always_inline]] inline float cut_to_float(double value) {
   const auto nearest = static_cast<float>(value);
   const auto bits = std::bit_cast<std::uint32_t>(nearest);

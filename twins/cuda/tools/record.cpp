@@ -1,6 +1,6 @@
 // cuda_twin_record LIBRARY [--compare FILE]: runs single instructions through a driver library and
-// writes "instruction inputs -> output" for each lane. What a device wrote is what the twin is
-// compared with.
+// writes "instruction inputs -> output" for each lane. The twin is compared
+// with the results of a device.
 #include <dlfcn.h>
 
 #include <cstdio>
