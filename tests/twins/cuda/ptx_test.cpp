@@ -57,7 +57,8 @@ Refusal in_kernel(const std::string& code, unsigned line, const std::string& rea
 
 TEST(PtxRefusals, Header) {
   const Gpu gpu;
-  expect_refused({"", 1, "expected \".version\""});
+  EXPECT_EQ(try_load("").code, CUDA_ERROR_INVALID_IMAGE);
+  expect_refused({" ", 1, "expected \".version\""});
   expect_refused({".target sm_80\n", 1, "expected \".version\""});
   expect_refused({".version seven\n.target sm_80\n", 1, "a version such as 7.0"});
   expect_refused({".version 7.0\n\n.address_size 64\n", 3, "expected \".target\""});
