@@ -83,6 +83,11 @@ constexpr std::array<Integers, 18> kIntegers{{
     [](Bits a, Bits b, bool u) { return a - divide(a, b, u) * b; },
 }};
 
+/// .5 reads like a modifier.
+bool is_fraction(const Token& token) {
+  return token.kind == Token::Kind::kDot && token.text[0] >= '0' && token.text[0] <= '9';
+}
+
 class Expression {
  public:
   explicit Expression(Tokens& tokens) : tokens_(tokens) {}
@@ -193,7 +198,8 @@ class Expression {
       tokens_.next();
       return integer(32, false);
     }
-    if (token.kind == Token::Kind::kNumber) return literal();
+    if (token.kind == Token::Kind::kNumber) return literal(std::string(token.text));
+    if (is_fraction(token)) return literal("0." + std::string(token.text));
     if (!tokens_.take_sign("(")) {
       tokens_.unexpected("a constant");
       return std::nullopt;
@@ -204,9 +210,9 @@ class Expression {
     return inner;
   }
 
-  std::optional<Literal> literal() {
+  std::optional<Literal> literal(const std::string& text) {
     std::string problem;
-    const Literal value = literal_of(tokens_.peek().text, problem);
+    const Literal value = literal_of(text, problem);
     if (!problem.empty()) return fail(problem);
     tokens_.next();
     return value;
@@ -230,7 +236,7 @@ class Expression {
 
 bool at_constant(const Tokens& tokens) {
   const Token& token = tokens.peek();
-  if (token.kind == Token::Kind::kNumber) return true;
+  if (token.kind == Token::Kind::kNumber || is_fraction(token)) return true;
   if (token.kind == Token::Kind::kWord) return token.text == "WARP_SZ";
   if (token.kind != Token::Kind::kSign) return false;
   if (token.text == "(" || token.text == "~" || token.text == "+") return true;
