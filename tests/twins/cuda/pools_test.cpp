@@ -323,6 +323,27 @@ TEST_F(PoolsTest, AFullDeviceRefusesAtTheCall) {
   TWIN_OK(cuStreamSynchronize(a_));
 }
 
+TEST_F(PoolsTest, MemoryEndsWithTheContextWhoseStreamAllocatedIt) {
+  CUcontext other = nullptr;
+  TWIN_OK(cuCtxCreate(&other, nullptr, 0, gpu_.device));
+  CUstream stream = nullptr;
+  TWIN_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr kept = allocate(64, stream);
+  const CUdeviceptr freed = allocate(64, stream);
+  TWIN_OK(cuStreamSynchronize(stream));
+  Gate gate(stream);
+  TWIN_OK(cuMemFreeAsync(freed, stream));
+  EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 2u);
+  gate.open = true;
+  TWIN_OK(cuCtxDestroy(other));
+  TWIN_OK(cuCtxSetCurrent(gpu_.context));
+  EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 0u);
+  EXPECT_EQ(used(), 0u);
+  TWIN_OK(cuMemPoolTrimTo(pool_, 0));
+  EXPECT_EQ(reserved(), 0u);
+  EXPECT_EQ(cuMemFreeAsync(kept, a_), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(PoolsTest, ThreadsAllocateAndFreeInStreamsOfTheirOwn) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};

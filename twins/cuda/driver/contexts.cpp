@@ -1,5 +1,6 @@
 #include "cuda/call.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/pools.h"
 #include "cuda/driver/modules.h"
 #include "cuda/driver/thread.h"
 #include "cuda/graphs/capture.h"
@@ -104,6 +105,7 @@ void end_context(Context& context) {
   forget(state.functions, context);
   forget(state.modules, context, unload);
   free_memory_of(context);
+  free_pool_memory_of(context);
   free_host_memory_of(context);
   state.contexts.take(reinterpret_cast<std::uint64_t>(context.handle));
 }

@@ -1,82 +1,17 @@
 // Allocations of pools and of graphs: accounting at the call, storage in the stream's turn.
-#include <algorithm>
 #include <iterator>
-#include <limits>
 #include <vector>
 
 #include "cuda/call.h"
+#include "cuda/driver/pool_accounts.h"
 #include "cuda/driver/pools.h"
 
 namespace cuda_twin {
 namespace {
 
-using PoolsLock = std::unique_lock<std::mutex>;
-PoolsLock lock_pools() {
-  return PoolsLock(driver().pools_mutex);
-}
-
-/// A pool takes memory of the device in blocks, smaller ones where the device is nearly full.
-constexpr std::uint64_t kBlock = std::uint64_t{32} << 20;
-constexpr std::uint64_t kSmallBlock = std::uint64_t{2} << 20;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-std::uint64_t pending_elsewhere(const Pool& pool, const Stream* stream) {
-  std::uint64_t bytes = 0;
-  for (const PendingFree& free : pool.pending)
-    if (free.stream != stream) bytes += free.bytes;
-  return bytes;
-}
-
-/// Memory that the pool cannot give back: in use, or freed by work that has not run.
-std::uint64_t outstanding(const Pool& pool) {
-  return pool.used + pending_elsewhere(pool, nullptr);
-}
-
-void shrink(Pool& pool, std::uint64_t keep) {
-  const std::uint64_t target =
-      std::min(pool.reserved, round_up(std::max(keep, outstanding(pool)), kBlock));
-  refund(*pool.device, pool.reserved - target);
-  pool.reserved = target;
-}
-
-/// Takes memory of the device until the pool has `bytes` in all.
-bool grow(Pool& pool, std::uint64_t bytes) {
-  const std::uint64_t missing = bytes - pool.reserved;
-  for (const std::uint64_t unit : {kBlock, kSmallBlock}) {
-    const std::uint64_t more = round_up(missing, unit);
-    if (!charge(*pool.device, more)) continue;
-    pool.reserved += more;
-    pool.reserved_high = std::max(pool.reserved_high, pool.reserved);
-    return true;
-  }
-  return false;
-}
-
-/// What other pools of the device hold without need.
-void release_spare(const Device& device) {
-  for (const auto& pool : driver().pools.all())
-    if (pool->device == &device) shrink(*pool, 0);
-}
-
-bool has_room(const Pool& pool, std::uint64_t charged) {
-  const std::uint64_t most = pool.props.maxSize;
-  return most == 0 || (charged <= most && pool.used <= most - charged);
-}
-
-/// Counts an allocation by `stream`, whose own frees it may reuse before their turn.
-bool take(Pool& pool, std::uint64_t charged, const Stream* stream) {
-  if (!has_room(pool, charged)) return false;
-  const std::uint64_t needed = pool.used + pending_elsewhere(pool, stream) + charged;
-  if (needed > pool.reserved && !grow(pool, needed)) {
-    release_spare(*pool.device);
-    if (needed > pool.reserved && !grow(pool, needed)) return false;
-  }
-  pool.used += charged;
-  pool.used_high = std::max(pool.used_high, pool.used);
-  return true;
+std::uint64_t context_id(const Stream* stream) {
+  const std::shared_ptr<Context> context = stream == nullptr ? nullptr : stream->context.lock();
+  return context == nullptr ? 0 : context->id;
 }
 
 void finish_pending(PoolAllocation& memory) {
@@ -105,6 +40,15 @@ void forget_ended() {
     std::erase_if(table, [](const auto& row) { return row.second.expired(); });
 }
 
+/// All that is alive. The caller drops it when the lock is open: it may be the last holder.
+std::vector<std::shared_ptr<PoolAllocation>> all_memory() {
+  std::vector<std::shared_ptr<PoolAllocation>> all;
+  const PoolsLock lock = lock_pools();
+  for (const auto& [address, weak] : driver().pool_allocations)
+    if (std::shared_ptr<PoolAllocation> memory = weak.lock()) all.push_back(std::move(memory));
+  return all;
+}
+
 CUresult end_use_locked(PoolAllocation& memory, const Stream* stream) {
   if (memory.self == nullptr)
     return refuse(CUDA_ERROR_INVALID_VALUE, "the memory is not allocated, or was freed");
@@ -120,13 +64,12 @@ CUresult end_use_locked(PoolAllocation& memory, const Stream* stream) {
 
 }  // namespace
 
-Pool::~Pool() {
-  if (device != nullptr) refund(*device, reserved);
-}
-
 PoolAllocation::~PoolAllocation() {
-  // Its last holder may hold pools_mutex or not: the table keeps a weak pointer, which stays.
-  unmap(*this);
+  {
+    const PoolsLock lock = lock_pools();
+    finish_pending(*this);  // the free's stream ended before its turn
+    unmap(*this);
+  }
   if (space != nullptr && address != 0) space->unreserve(address, charged);
 }
 
@@ -139,7 +82,7 @@ CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
   auto made = std::make_shared<PoolAllocation>();
   made->pool = pool;
   made->bytes = bytes;
-  made->charged = round_up(bytes, kGrain);
+  made->charged = (bytes + kGrain - 1) / kGrain * kGrain;
   made->space = driver().space;
   made->address = made->space->reserve(made->charged, kGrain, 0);
   if (made->address == 0)
@@ -161,6 +104,7 @@ CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory, const Stream* 
   if (!take(*memory->pool, memory->charged, stream))
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the pool or its device is full");
   memory->self = memory;
+  memory->context = context_id(stream);
   return CUDA_SUCCESS;
 }
 
@@ -191,14 +135,17 @@ CUresult perform_allocation(PoolAllocation& memory) {
   return show(memory);
 }
 
-void grant_access(const Pool& pool) {
-  for (const auto& [address, weak] : driver().pool_allocations) {
-    const std::shared_ptr<PoolAllocation> memory = weak.lock();
-    if (memory == nullptr || memory->pool.get() != &pool || memory->of_graph) continue;
-    memory->readers = pool.readers;
-    memory->writers = pool.writers;
+void set_access_of_pool(Pool& pool, std::uint32_t readers, std::uint32_t writers) {
+  const auto all = all_memory();
+  const PoolsLock lock = lock_pools();
+  pool.readers = readers;
+  pool.writers = writers;
+  for (const auto& memory : all) {
+    if (memory->pool.get() != &pool || memory->of_graph) continue;
+    memory->readers = readers;
+    memory->writers = writers;
     if (memory->mapped) {
-      memory->space->remove(address);
+      memory->space->remove(memory->address);
       show(*memory);
     }
   }
@@ -226,12 +173,13 @@ CUresult free_pool_memory(std::uint64_t address, bool& found) {
 }
 
 std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address) {
+  std::shared_ptr<PoolAllocation> memory;
   const PoolsLock lock = lock_pools();
   auto& table = driver().pool_allocations;
   auto at = table.upper_bound(address);
   if (at == table.begin()) return nullptr;
   --at;
-  std::shared_ptr<PoolAllocation> memory = at->second.lock();
+  memory = at->second.lock();
   if (memory == nullptr) {
     table.erase(at);
     return nullptr;
@@ -239,42 +187,38 @@ std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address) {
   return address - memory->address < memory->bytes ? memory : nullptr;
 }
 
-void release_pool_memory(Device& device) {
-  const PoolsLock lock = lock_pools();
-  for (const auto& pool : driver().pools.all())
-    if (pool->device == &device && pool->reserved > pool->release_threshold)
-      shrink(*pool, pool->release_threshold);
-}
-
-void trim_pool(Pool& pool, std::uint64_t keep) {
-  const PoolsLock lock = lock_pools();
-  if (pool.reserved > keep) shrink(pool, keep);
-}
-
 PoolUse pool_use() {
+  const auto all = all_memory();
   const PoolsLock lock = lock_pools();
   PoolUse use;
-  for (const auto& [address, weak] : driver().pool_allocations) {
-    const std::shared_ptr<PoolAllocation> memory = weak.lock();
-    if (memory == nullptr || (memory->self == nullptr && !memory->mapped)) continue;
+  for (const auto& memory : all) {
+    if (memory->self == nullptr && !memory->mapped) continue;
     ++use.allocations;
     use.bytes += memory->bytes;
   }
   return use;
 }
 
+void free_pool_memory_of(const Context& context) {
+  const auto all = all_memory();
+  const PoolsLock lock = lock_pools();
+  for (const auto& memory : all) {
+    if (memory->context != context.id) continue;
+    if (memory->self != nullptr) memory->pool->used -= memory->charged;
+    memory->self = nullptr;
+    finish_pending(*memory);
+    unmap(*memory);
+  }
+}
+
 void drop_pools() {
-  std::vector<std::shared_ptr<PoolAllocation>> held;  // they end when the lock is open again
+  auto all = all_memory();
   {
     const PoolsLock lock = lock_pools();
-    for (const auto& [address, weak] : driver().pool_allocations)
-      if (std::shared_ptr<PoolAllocation> memory = weak.lock()) {
-        memory->self = nullptr;
-        held.push_back(std::move(memory));
-      }
+    for (const auto& memory : all) memory->self = nullptr;
     driver().pool_allocations.clear();
   }
-  held.clear();
+  all.clear();
   driver().pools.clear();
   for (const auto& device : driver().devices) {
     device->default_pool = nullptr;

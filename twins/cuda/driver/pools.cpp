@@ -7,16 +7,12 @@
 
 #include "cuda/call.h"
 #include "cuda/driver/access.h"
+#include "cuda/driver/pool_accounts.h"
 #include "cuda/graphs/capture.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
 namespace {
-
-using PoolsLock = std::unique_lock<std::mutex>;
-PoolsLock lock_pools() {
-  return PoolsLock(driver().pools_mutex);
-}
 
 std::uint32_t bit_of(const Device& device) {
   return std::uint32_t{1} << device.ordinal;
@@ -149,9 +145,13 @@ CUresult get_attribute(Pool& pool, CUmemPool_attribute attribute, void* value) {
 }
 
 CUresult set_access(Pool& pool, std::span<const CUmemAccessDesc> list) {
-  const PoolsLock lock = lock_pools();
-  std::uint32_t readers = pool.readers;
-  std::uint32_t writers = pool.writers;
+  std::uint32_t readers = 0;
+  std::uint32_t writers = 0;
+  {
+    const PoolsLock lock = lock_pools();
+    readers = pool.readers;
+    writers = pool.writers;
+  }
   for (const CUmemAccessDesc& each : list) {
     Device* device = nullptr;
     CUDA_TWIN_TRY(access_device(each, *pool.device, device));
@@ -159,9 +159,7 @@ CUresult set_access(Pool& pool, std::span<const CUmemAccessDesc> list) {
       return refuse(CUDA_ERROR_INVALID_VALUE, "a pool's own device keeps its access");
     set_access_bits(each, readers, writers);
   }
-  pool.readers = readers;
-  pool.writers = writers;
-  grant_access(pool);
+  set_access_of_pool(pool, readers, writers);
   return CUDA_SUCCESS;
 }
 

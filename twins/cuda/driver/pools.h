@@ -42,6 +42,7 @@ struct PoolAllocation {
   std::uint64_t charged = 0;  ///< rounded up
   std::shared_ptr<Space> space;
   std::shared_ptr<PoolAllocation> self;  ///< from the allocation's submission to the free's
+  std::uint64_t context = 0;             ///< id of that whose stream allocated it
   bool mapped = false;                   ///< between the turns of the two
   std::shared_ptr<Extent> storage;       ///< while it is mapped
   std::list<PendingFree>::iterator pending;
@@ -83,8 +84,8 @@ void cancel_use(PoolAllocation& memory);
 std::shared_ptr<Pool> default_pool(Device& device);
 /// Pools give back what they hold beyond their thresholds. For calls that synchronize.
 void release_pool_memory(Device& device);
-/// Gives the pool's memory the access that the pool has now. Needs Driver::pools_mutex.
-void grant_access(const Pool& pool);
+/// Changes the access of a pool and of its memory.
+void set_access_of_pool(Pool& pool, std::uint32_t readers, std::uint32_t writers);
 /// Down to `keep` bytes, or to those in use.
 void trim_pool(Pool& pool, std::uint64_t keep);
 /// Allocations in use and their bytes, for counts of live objects.
@@ -92,6 +93,8 @@ struct PoolUse {
   std::uint64_t allocations = 0, bytes = 0;
 };
 PoolUse pool_use();
+/// Memory that the context's streams allocated, when the context ends.
+void free_pool_memory_of(const Context& context);
 /// For cuda_twin_reset() and the end of a device's contexts.
 void drop_pools();
 
