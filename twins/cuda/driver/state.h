@@ -95,7 +95,6 @@ struct Stream : std::enable_shared_from_this<Stream> {
   std::uint64_t completed = 0;
   bool closing = false;           ///< no more work comes: the thread ends when the queue is empty
   bool started = false;           ///< it has a thread
-  bool dropping = false;          ///< what is queued is not executed: the context ends
   std::uint64_t last_number = 0;  ///< of its last piece of work, for races
 
   std::shared_ptr<Capture> capture;  ///< null: not capturing. Guarded by Driver::graphs_mutex
