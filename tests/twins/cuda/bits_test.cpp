@@ -287,9 +287,10 @@ TEST(CudaBits, NthSetBit) {
       },
       mask, base, offset);
   // A base outside the mask finds nothing.
+  const auto [outside, few] =
+      crossed(std::vector<uint32_t>{32, 33, 0x80000000u, kNone}, std::vector<int32_t>{-1, 0, 1});
   expect_lanes<uint32_t>(
-      "fns.b32 %d, %a, %b, 1", [](uint32_t, uint32_t) { return kNone; },
-      std::vector<uint32_t>{kNone, kNone}, std::vector<uint32_t>{32, kNone});
+      "fns.b32 %d, 0xFFFFFFFF, %a, %b", [](uint32_t, int32_t) { return kNone; }, outside, few);
 }
 
 /// Bytes of b and a as the document numbers them: 0 to 3 in a, 4 to 7 in b.

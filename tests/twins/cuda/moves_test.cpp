@@ -98,7 +98,9 @@ TEST(CudaMoves, RegistersOf128Bits) {
   const auto [a, b] = crossed(edges<uint64_t>(), edges<uint64_t>());
   const std::string code =
       "{ .reg .b128 %q<2>; .reg .pred %o; mov.b128 %q0, {%a, %b}; mov.b128 %q1, %q0; "
-      "setp.eq.u64 %o, %a, 7; @%o mov.b128 %q1, {%b, %a}; mov.b128 {%l0, %l1}, %q1; mov.b64 %d, ";
+      "setp.eq.u64 %o, %a, 7; mov.b128 %q0, {%b, %a}; @%o mov.b128 %q1, %q0; mov.b128 {%l0, %l1}, "
+      "%q1; "
+      "mov.b64 %d, ";
   expect_lanes<uint64_t>(
       code + "%l0; }", [](uint64_t x, uint64_t y) { return x == 7 ? y : x; }, a, b);
   expect_lanes<uint64_t>(
@@ -346,6 +348,8 @@ TEST(CudaMoves, FormsNeedVersions) {
   Gpu gpu;
   expect_needs("7.6", "sm_70", {"cvta.param.u64 %l0, %l1", "isspacep.param %p0, %l1"});
   expect_needs("7.7", "sm_70", {"cvta.shared::cta.u64 %l0, %l1"});
+  expect_needs("8.2", "sm_70", {"{ .reg .b128 %q<2>; mov.b128 %q0, %q1; }"});
+  expect_needs("8.3", "sm_61", {"{ .reg .b128 %q<2>; mov.b128 %q0, %q1; }"});
   expect_needs("7.8", "sm_80", {"mapa.u64 %l0, %l1, %a", "isspacep.shared::cluster %p0, %l0"});
 }
 
