@@ -13,8 +13,6 @@
 namespace cuda_twin {
 namespace {
 
-constexpr std::size_t kNone = ~std::size_t{0};
-
 class Pairing {
  public:
   Pairing(const Plan& plan, const Graph& graph, CUgraphExecUpdateResultInfo& info,
