@@ -105,9 +105,9 @@ TEST_P(Divergence, SwitchCases) {
 
 TEST_P(Divergence, LanesTakeALockInTurn) {
   const Buffer<std::uint32_t> lock(1, 0), number(1, 0);
-  const auto order = Buffer<std::uint32_t>::unwritten(128);
-  run("divergence", "lanes_spin", Dim(2), Dim(64), 0, lock.address, number.address, order.address);
-  EXPECT_EQ(number.read()[0], 128u);
+  const auto order = Buffer<std::uint32_t>::unwritten(64);
+  run("divergence", "lanes_spin", Dim(2), Dim(32), 0, lock.address, number.address, order.address);
+  EXPECT_EQ(number.read()[0], 64u);
   std::vector<std::uint32_t> turns = order.read();
   std::sort(turns.begin(), turns.end());
   for (std::uint32_t i = 0; i < turns.size(); ++i) ASSERT_EQ(turns[i], i);

@@ -166,6 +166,71 @@ TEST_F(MatrixTransfers, AddressesOfLanesWithoutARowDoNotMatter) {
   EXPECT_EQ(transfer("  .reg .pred %few;\n" + code, 1), fragments(1, false));
 }
 
+std::uint64_t bank_conflicts(const std::string& code) {
+  std::string reason;
+  cuda_twin_reset_counts();
+  EXPECT_EQ(outcome(kFill + code, &reason), CUDA_SUCCESS) << reason;
+  cuda_twin_kernel_counts counts{};
+  EXPECT_EQ(cuda_twin_count_kernel("transfer", &counts), 1);
+  return counts.bank_conflicts;
+}
+
+TEST_F(MatrixTransfers, BankConflictsAreThoseOfEachMatrix) {
+  const std::string load =
+      "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1, %r2, %r3}, [%row];\n";
+  // 32 bytes apart, rows 0 and 4 of a matrix share banks: a pass more for each of the four.
+  EXPECT_EQ(bank_conflicts(load) - bank_conflicts(""), 4u);
+  // 12 words apart, the rows of a matrix have all banks among them.
+  const std::string apart =
+      "  sub.u32 %row, 15, %lane;\n  max.s32 %row, %row, 0;\n"
+      "  mad.lo.u32 %row, %row, 48, %base;\n";
+  const std::string zero = "  st.shared.v4.b32 [%row], {0, 0, 0, 0};\n";
+  const std::string half =
+      "  bar.warp.sync 0xffffffff;\n"
+      "  ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [%row];\n";
+  const std::string written = "  setp.lt.u32 %few, %lane, 16;\n  @%few" + zero;
+  EXPECT_EQ(bank_conflicts("  .reg .pred %few;\n" + apart + written + half) -
+                bank_conflicts("  .reg .pred %few;\n" + apart + written),
+            0u);
+}
+
+/// Each lane reads the row that the next one wrote, after `between`.
+std::string neighbours(const std::string& between) {
+  return "  ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%in];\n"
+         "  st.shared.v4.b32 [%row], {%v0, %v1, %v2, %v3};\n" +
+         between +
+         "  sub.u32 %v0, %lane, 1;\n  and.b32 %v0, %v0, 31;\n"
+         "  mad.lo.u32 %v0, %v0, 32, %base;\n  ld.shared.b32 %r3, [%v0];\n";
+}
+
+TEST_F(MatrixTransfers, OrderOfOtherAccesses) {
+  std::string reason;
+  EXPECT_EQ(outcome(neighbours(""), &reason), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_NE(reason.find("is not ordered"), std::string::npos) << reason;
+}
+TEST_F(MatrixTransfers, OthersAreOrderedByMovmatrix) {
+  std::string reason;
+  const std::string move = "  movmatrix.sync.aligned.m8n8.trans.b16 %r0, %lane;\n";
+  EXPECT_EQ(outcome(neighbours(move), &reason), CUDA_SUCCESS) << reason;
+}
+TEST_F(MatrixTransfers, OthersAreOrderedByMma) {
+  std::string reason;
+  const std::string multiply =
+      "  mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%lane}, {%lane}, {%lane, "
+      "%lane};\n";
+  EXPECT_EQ(outcome(neighbours(multiply), &reason), CUDA_SUCCESS) << reason;
+}
+TEST_F(MatrixTransfers, LoadsAreNotOrderedAfterStoresOfOtherLanes) {
+  std::string reason;
+  const std::string code =
+      "  ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%in];\n"
+      "  st.shared.v4.b32 [%row], {%v0, %v1, %v2, %v3};\n"
+      "  sub.u32 %row, %lane, 1;\n  and.b32 %row, %row, 31;\n  mad.lo.u32 %row, %row, 32, %base;\n"
+      "  ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1, %r2, %r3}, [%row];\n";
+  EXPECT_EQ(outcome(code, &reason), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_NE(reason.find("is not ordered"), std::string::npos) << reason;
+}
+
 TEST_F(MatrixTransfers, FormsThatDoNotExistAreRefused) {
   for (const char* code : {"ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r0, %r1, %r2}, [%r3];",
                            "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0}, [%r3];",
@@ -183,6 +248,9 @@ TEST_F(MatrixTransfers, FormsThatDoNotExistAreRefused) {
   const std::string load_text =
       frame<std::uint32_t>("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%r3]", "6.5", "sm_70");
   EXPECT_EQ(load(load_text, &loaded), CUDA_ERROR_INVALID_PTX);
+  const std::string store_text =
+      frame<std::uint32_t>("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r0}", "8.5", "sm_80");
+  EXPECT_EQ(load(store_text, &loaded), CUDA_ERROR_INVALID_PTX);
 }
 
 }  // namespace matrices_test

@@ -31,9 +31,14 @@ struct Rows {
 };
 
 bool arrive(Warp& warp, LaneMask active) {
-  if (active != kAllLanes && !gather_aligned(warp, active)) return false;
+  return active == kAllLanes || gather_aligned(warp, active);
+}
+
+/// Accesses of the lanes before this are ordered before those after it. A transfer itself is not
+/// ordered after the accesses before it: that takes bar.warp.sync.
+Next leave(Warp& warp, LaneMask active) {
   if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, active);
-  return true;
+  return Next::kOn;
 }
 
 /// Where the rows are, after all checks. False if the kernel ends. Lanes that are not there have no
@@ -108,7 +113,7 @@ Next load_matrices(Warp& warp, const Op& op, LaneMask active) {
   for (unsigned m = 0; m < flags.count; ++m) {
     set_pairs(rows, m, flags.transposed, lanes_of<std::uint32_t>(warp, op.more[m]), active);
   }
-  return Next::kOn;
+  return leave(warp, active);
 }
 
 Next store_matrices(Warp& warp, const Op& op, LaneMask active) {
@@ -133,7 +138,7 @@ Next transpose_matrix(Warp& warp, const Op& op, LaneMask active) {
   Rows rows;
   set_rows(lanes_of<std::uint32_t>(warp, op.args[1]), 0, false, &rows);
   set_pairs(rows, 0, true, lanes_of<std::uint32_t>(warp, op.args[0]), active);
-  return Next::kOn;
+  return leave(warp, active);
 }
 
 /// .sync.aligned.m8n8.NUM{.trans}{.shared}.b16
