@@ -9,8 +9,7 @@ DEVICE void load_keys(u16* to, const u16* from) {
   copy_async(to + row * kPitch + column, from + row * kHead + column);
 }
 
-KERNEL void attention(const u16* q, const u16* k, const u16* v, float* out, u32 keys,
-                      float scale) {
+KERNEL void attention(const u16* q, const u16* k, const u16* v, float* out, u32 keys, float scale) {
   SHARED static u16 tile_q[64 * kPitch];
   SHARED static u16 tile_k[kKeys * kPitch];
   SHARED static u16 tile_v[kKeys * kPitch];
@@ -41,7 +40,8 @@ KERNEL void attention(const u16* q, const u16* k, const u16* v, float* out, u32 
     float scores[2][4] = {};
     for (u32 i = 0; i < 4; ++i) {
       u32 fk[4];
-      load_matrices(fk, tile_k + (lane() / 16 * 8 + lane() % 8) * kPitch + 16 * i + lane() / 8 % 2 * 8);
+      load_matrices(fk,
+                    tile_k + (lane() / 16 * 8 + lane() % 8) * kPitch + 16 * i + lane() / 8 % 2 * 8);
       F16::mma(scores[0], fq[i], fk[0], fk[1]);
       F16::mma(scores[1], fq[i], fk[2], fk[3]);
     }

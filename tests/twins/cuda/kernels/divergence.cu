@@ -49,14 +49,29 @@ KERNEL void early_exit(const i32* x, i32* y, u32 n) {
 KERNEL void switch_cases(const u32* x, u32* y) {
   u32 v = x[place()];
   switch (v % 8) {
-    case 0: v = v * v; break;
-    case 1: v = v << 3 | v >> 29; break;
-    case 2: v = ~v; [[fallthrough]];
-    case 3: v = v / 7; break;
-    case 4: v = (u32)__builtin_popcount(v); break;
-    case 5: v = (u32)__builtin_clz(v); break;
-    case 6: v = __builtin_bitreverse32(v); break;
-    default: v = v - 1;
+    case 0:
+      v = v * v;
+      break;
+    case 1:
+      v = v << 3 | v >> 29;
+      break;
+    case 2:
+      v = ~v;
+      [[fallthrough]];
+    case 3:
+      v = v / 7;
+      break;
+    case 4:
+      v = (u32)__builtin_popcount(v);
+      break;
+    case 5:
+      v = (u32)__builtin_clz(v);
+      break;
+    case 6:
+      v = __builtin_bitreverse32(v);
+      break;
+    default:
+      v = v - 1;
   }
   y[place()] = v;
 }
@@ -97,9 +112,15 @@ KERNEL void calls(const u32* x, u64* y) {
   y[place()] = v % 3 == 0 ? sum_of_powers(v, v % 13) : power(v, v % 5);
 }
 
-FUNCTION float twice(float v) { return v * 2; }
-FUNCTION float square(float v) { return v * v; }
-FUNCTION float negative(float v) { return -v; }
+FUNCTION float twice(float v) {
+  return v * 2;
+}
+FUNCTION float square(float v) {
+  return v * v;
+}
+FUNCTION float negative(float v) {
+  return -v;
+}
 __attribute__((device)) float (*const kFunctions[3])(float) = {twice, square, negative};
 KERNEL void indirect_calls(const u32* which, const float* x, float* y) {
   y[place()] = kFunctions[which[place()]](x[place()]);

@@ -7,7 +7,8 @@ KERNEL void rms_norm(const float* __restrict x, const float* __restrict weight, 
   float sum = 0;
   for (u32 i = thread(); i < n; i += threads()) sum += row[i] * row[i];
   const float scale = rsqrt_fast(block_sum(sum) / n + epsilon);
-  for (u32 i = thread(); i < n; i += threads()) y[(u64)block() * n + i] = row[i] * scale * weight[i];
+  for (u32 i = thread(); i < n; i += threads())
+    y[(u64)block() * n + i] = row[i] * scale * weight[i];
 }
 
 KERNEL void layer_norm(const float* __restrict x, const float* __restrict weight,

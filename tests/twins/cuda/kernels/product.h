@@ -14,7 +14,8 @@ struct Tiles {
 DEVICE void load_tile(u16* to, const u16* from, u32 k) {
   for (u32 i = 0; i < 2; ++i) {
     const u32 chunk = thread() + 128 * i;
-    copy_async(to + chunk / 4 * kPitch + chunk % 4 * 8, from + (u64)(chunk / 4) * k + chunk % 4 * 8);
+    copy_async(to + chunk / 4 * kPitch + chunk % 4 * 8,
+               from + (u64)(chunk / 4) * k + chunk % 4 * 8);
   }
 }
 

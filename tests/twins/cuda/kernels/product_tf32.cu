@@ -12,8 +12,10 @@ KERNEL void product_tf32(const u32* a, const u32* b, float* c, u32 n, u32 k) {
   for (u32 first = 0; first < k; first += kDepth) {
     for (u32 chunk = thread(); chunk < 16 * kDepth / 4; chunk += 32) {
       const u32 row = chunk / 8, column = chunk % 8 * 4;
-      copy_async(tile_a + row * kPitch + column, a + (u64)(block_y() * 16 + row) * k + first + column);
-      copy_async(tile_b + row * kPitch + column, b + (u64)(block() * 16 + row) * k + first + column);
+      copy_async(tile_a + row * kPitch + column,
+                 a + (u64)(block_y() * 16 + row) * k + first + column);
+      copy_async(tile_b + row * kPitch + column,
+                 b + (u64)(block() * 16 + row) * k + first + column);
     }
     commit_copies();
     wait_copies<0>();

@@ -91,7 +91,8 @@ DEVICE void grid_barrier(u32* arrived, u32 goal) {
   }
   barrier();
 }
-KERNEL void cooperative_sum(const float* __restrict x, float* parts, u32* arrived, float* y, u32 n) {
+KERNEL void cooperative_sum(const float* __restrict x, float* parts, u32* arrived, float* y,
+                            u32 n) {
   float sum = 0;
   for (u32 i = place(); i < n; i += blocks() * threads()) sum += x[i];
   sum = block_sum(sum);
