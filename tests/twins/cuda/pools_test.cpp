@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -53,18 +54,20 @@ class PoolsTest : public testing::Test {
     TWIN_OK(cuMemGetInfo(&free, &total));
     return free;
   }
-  /// Holds a stream up until it is opened.
+  /// Holds a stream up until it is opened. The stream's thread may outlive it.
   struct Gate {
-    std::atomic<bool> open{false};
+    std::shared_ptr<std::atomic<bool>> open = std::make_shared<std::atomic<bool>>(false);
     explicit Gate(CUstream stream) {
       TWIN_OK(cuLaunchHostFunc(
           stream,
           [](void* user) {
-            while (!*static_cast<std::atomic<bool>*>(user)) std::this_thread::yield();
+            const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> opened(
+                static_cast<std::shared_ptr<std::atomic<bool>>*>(user));
+            while (!**opened) std::this_thread::yield();
           },
-          &open));
+          new std::shared_ptr<std::atomic<bool>>(open)));
     }
-    ~Gate() { open = true; }
+    ~Gate() { *open = true; }
   };
 
   Gpu gpu_;
@@ -331,10 +334,10 @@ TEST_F(PoolsTest, MemoryEndsWithTheContextWhoseStreamAllocatedIt) {
   const CUdeviceptr kept = allocate(64, stream);
   const CUdeviceptr freed = allocate(64, stream);
   TWIN_OK(cuStreamSynchronize(stream));
-  Gate gate(stream);
+  const Gate gate(stream);
   TWIN_OK(cuMemFreeAsync(freed, stream));
   EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 2u);
-  gate.open = true;
+  *gate.open = true;
   TWIN_OK(cuCtxDestroy(other));
   TWIN_OK(cuCtxSetCurrent(gpu_.context));
   EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 0u);
