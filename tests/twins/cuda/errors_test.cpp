@@ -116,6 +116,7 @@ TEST(Errors, ModuleOptionsGiveBackTheSizesOfLogs) {
 TEST(Errors, LateErrorsSurfaceWhenTheHostWaitsAndStay) {
   const Gpu gpu;
   const Kernels kernels;
+  const CUfunction bump = kernels["bump"];
   Buffer<unsigned> numbers(4, 0u);
   TWIN_OK(kernels.out_of_bounds(numbers.address, nullptr));
   EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -129,7 +130,8 @@ TEST(Errors, LateErrorsSurfaceWhenTheHostWaitsAndStay) {
   EXPECT_EQ(cuMemGetInfo(&free, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(cuStreamSynchronize(nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(cuMemFree(numbers.address), CUDA_ERROR_ILLEGAL_ADDRESS);
-  EXPECT_EQ(kernels.add_one(numbers.address, 4, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(cuLaunchKernel(bump, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_ERROR_ILLEGAL_ADDRESS);
   // A reset drops all, and the device works again.
   TWIN_OK(cuDevicePrimaryCtxReset(0));
   EXPECT_EQ(cuMemAlloc(&address, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
