@@ -157,7 +157,12 @@ TEST(CudaFloat, FusedMultiplyAddRoundsOnce) {
 template <class Bits>
 void expect_roots() {
   using Float = typename Host<Bits>::Float;
-  const auto values = float_edges<Bits>(Host<Bits>::kFormat, 400);
+  auto values = float_edges<Bits>(Host<Bits>::kFormat, 400);
+  // Roots that are next to a number of the type.
+  for (const Bits x : float_edges<Bits>(Host<Bits>::kFormat, 4000)) {
+    const Float root = std::bit_cast<Float>(x);
+    values.push_back(std::bit_cast<Bits>(product_of(root, root)));
+  }
   for (const Mode& mode : kModes) {
     const std::string type = std::string(".") + mode.name + "." + Host<Bits>::kName;
     expect_lanes<Bits>(

@@ -16,6 +16,25 @@ Next run_nearest_cvt(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 
+/// The forms that compilers make of floor, ceil, trunc and rint.
+template <class Format, Rounding kRounding>
+Next run_integral_cvt(Warp& warp, const Op& op, LaneMask active) {
+  auto* to = lanes_of<typename Format::Register>(warp, op.args[0]);
+  const auto* from = lanes_of<typename Format::Register>(warp, op.args[1]);
+  each_lane(to, active, [=](unsigned i) {
+    return Format::nearest(to_integral(Format::load(from[i]), kRounding));
+  });
+  return Next::kOn;
+}
+
+template <class Format>
+Handler integral_handler(std::uint32_t rounding) {
+  constexpr Handler kHandlers[] = {
+      run_integral_cvt<Format, Rounding::kNearest>, run_integral_cvt<Format, Rounding::kZero>,
+      run_integral_cvt<Format, Rounding::kDown>, run_integral_cvt<Format, Rounding::kUp>};
+  return kHandlers[rounding];
+}
+
 template <class T>
 T limited(T value, std::uint32_t flags) {
   if ((flags & kCvtSat) != 0) {
@@ -82,6 +101,11 @@ std::uint32_t flags_of(const CvtForm& form) {
 
 Handler float_to_float(const CvtForm& form) {
   const std::uint32_t flags = flags_of(form);
+  const bool only_integral = (flags & ~kCvtRounding) == kCvtInteger;
+  if (only_integral && form.to == Type::kF32)
+    return integral_handler<F32Format>(flags & kCvtRounding);
+  if (only_integral && form.to == Type::kF64)
+    return integral_handler<F64Format>(flags & kCvtRounding);
   switch (form.to) {
     case Type::kF16:
       return cvt_to<F16Format>(form.from, flags);

@@ -88,24 +88,13 @@ Exact normalized(Exact value) {
   return value;
 }
 
-bool rounds_away(Rounding rounding, bool negative, bool odd, int tail) {
-  switch (rounding) {  // tail: 0 exact, 1 below half, 2 half, 3 above half
-    case Rounding::kNearest:
-      return tail == 3 || (tail == 2 && odd);
-    case Rounding::kZero:
-      return false;
-    case Rounding::kDown:
-      return tail != 0 && negative;
-    case Rounding::kUp:
-      return tail != 0 && !negative;
-  }
-  return false;
+bool rounds_away(Rounding rounding, bool negative) {
+  return rounding == (negative ? Rounding::kDown : Rounding::kUp);
 }
 
 template <class T>
 T overflow(bool negative, Rounding rounding) {
-  const bool to_infinity =
-      rounding == Rounding::kNearest || rounds_away(rounding, negative, false, 3);
+  const bool to_infinity = rounds_away(rounding, negative);
   return make<T>(negative,
                  static_cast<typename Layout<T>::Bits>(kInfinityBits<T> - (to_infinity ? 0 : 1)));
 }
@@ -120,11 +109,10 @@ T rounded(Exact value, Rounding rounding) {
   constexpr int kLeast = 1 - L::kBias - L::kFraction;
   if (unit < kLeast) unit = kLeast;
   if (unit > L::kBias - L::kFraction) return overflow<T>(value.negative, rounding);
-  // Two more bits than the result, the last one sticky.
-  const Wide kept = shift_right_sticky(value.significand, unit - 2 - value.exponent);
-  auto magnitude = static_cast<std::uint64_t>(kept >> 2);
-  const auto low = static_cast<int>(kept & 3);  // 3: above half, 2: half, 1: below
-  if (rounds_away(rounding, value.negative, (magnitude & 1) != 0, low)) ++magnitude;
+  // One more bit than the result, sticky.
+  const Wide kept = shift_right_sticky(value.significand, unit - 1 - value.exponent);
+  auto magnitude = static_cast<std::uint64_t>(kept >> 1);
+  if ((kept & 1) != 0 && rounds_away(rounding, value.negative)) ++magnitude;
   // A normal number's leading bit adds one to the exponent field of its unit.
   const auto field = static_cast<std::uint64_t>(unit - kLeast);
   const auto bits = static_cast<typename L::Bits>((field << L::kFraction) + magnitude);

@@ -1,5 +1,5 @@
-// f32 and f64 operations in any rounding, exact by integer arithmetic: for the directed roundings,
-// which are rare in kernels. NaN operands are the caller's matter.
+// f32 and f64 operations in the directed roundings rz, rm and rp, by integer arithmetic. Rounding
+// to nearest is what the host's arithmetic does. NaN operands are the caller's matter.
 #pragma once
 
 #include "cuda/instructions/float_values.h"
