@@ -65,7 +65,8 @@ void complete(Block& block, std::uint32_t number) {
       if (waits_at(warp.groups[i], number)) synced[w] |= warp.groups[i].lanes;
     }
   }
-  races::on_barrier(block, number, synced);
+  // Of a cluster, some may come to their wait later: all that arrived are ordered.
+  races::on_barrier(block, number, number == kClusterBarrier ? barrier.lanes : synced);
   const Barrier done = barrier;
   barrier = Barrier{};
   for (std::uint32_t w = 0; w < block.warps.size(); ++w) {
