@@ -82,6 +82,9 @@ void cancel_use(PoolAllocation& memory);
 
 /// The pool that every device has from the start.
 std::shared_ptr<Pool> default_pool(Device& device);
+/// cuMemPoolSetAttribute and cuMemPoolGetAttribute.
+CUresult set_pool_attribute(Pool& pool, CUmemPool_attribute attribute, const void* value);
+CUresult get_pool_attribute(Pool& pool, CUmemPool_attribute attribute, void* value);
 /// Pools give back what they hold beyond their thresholds. For calls that synchronize.
 void release_pool_memory(Device& device);
 /// Changes the access of a pool and of its memory.

@@ -36,49 +36,6 @@ CUresult check_prop(const CUmemAllocationProp* prop, Device*& device) {
   return device_of(prop->location.id, device);
 }
 
-/// The reservation that holds all of the range, or null.
-Reservation* reservation_of(std::uint64_t address, std::uint64_t bytes) {
-  auto& table = driver().reservations;
-  auto at = table.upper_bound(address);
-  if (at == table.begin()) return nullptr;
-  --at;
-  const std::uint64_t offset = address - at->first;
-  Reservation& range = *at->second;
-  return offset < range.bytes && bytes <= range.bytes - offset ? &range : nullptr;
-}
-
-/// The mapping that holds the address, or null.
-Mapping* mapping_at(std::uint64_t address) {
-  Reservation* const range = reservation_of(address, 1);
-  if (range == nullptr) return nullptr;
-  auto at = range->mappings.upper_bound(address);
-  if (at == range->mappings.begin()) return nullptr;
-  --at;
-  return address - at->first < at->second.bytes ? &at->second : nullptr;
-}
-
-bool overlaps(const Reservation& range, std::uint64_t address, std::uint64_t bytes) {
-  const auto next = range.mappings.lower_bound(address);
-  if (next != range.mappings.end() && next->first - address < bytes) return true;
-  if (next == range.mappings.begin()) return false;
-  const auto before = std::prev(next);
-  return address - before->first < before->second.bytes;
-}
-
-/// The mappings that make up the range, whole and without a gap; empty if they do not.
-std::vector<std::uint64_t> mappings_of(const Reservation& range, std::uint64_t address,
-                                       std::uint64_t bytes) {
-  std::vector<std::uint64_t> list;
-  std::uint64_t at = address;
-  while (at - address < bytes) {
-    const auto found = range.mappings.find(at);
-    if (found == range.mappings.end() || found->second.bytes > bytes - (at - address)) return {};
-    list.push_back(at);
-    at += found->second.bytes;
-  }
-  return list;
-}
-
 void forget_if_unused(const Physical& physical) {
   if (physical.references == 0 && physical.mappings == 0) driver().physicals.take(physical.handle);
 }
@@ -167,7 +124,7 @@ CUresult map(CUdeviceptr address, std::uint64_t bytes, std::uint64_t offset,
   if (offset > physical->bytes || bytes > physical->bytes - offset)
     return refuse(CUDA_ERROR_INVALID_VALUE, "the physical memory has fewer bytes");
   Reservation* const range = reservation_of(address, bytes);
-  if (range == nullptr || overlaps(*range, address, bytes))
+  if (range == nullptr || has_mapping(*range, address, bytes))
     return refuse(CUDA_ERROR_INVALID_VALUE, "the addresses are not reserved, or are mapped");
   ++physical->mappings;
   range->mappings[address] = {bytes, offset, std::move(physical)};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "cuda/driver/state.h"
 
@@ -38,6 +39,16 @@ struct Reservation {
   std::uint64_t bytes = 0;
   std::map<std::uint64_t, Mapping> mappings;  ///< by address
 };
+
+/// The reservation that holds all of the range, or null. These need Driver::virtual_mutex.
+Reservation* reservation_of(std::uint64_t address, std::uint64_t bytes);
+/// The mapping that holds the address, or null.
+Mapping* mapping_at(std::uint64_t address);
+/// Whether the reservation has a mapping of any byte of the range.
+bool has_mapping(const Reservation& range, std::uint64_t address, std::uint64_t bytes);
+/// The mappings that make up the range, whole and without a gap; empty if they do not.
+std::vector<std::uint64_t> mappings_of(const Reservation& range, std::uint64_t address,
+                                       std::uint64_t bytes);
 
 std::size_t count_reserved_ranges();
 /// For cuda_twin_reset().
