@@ -1,7 +1,7 @@
 #include "cuda/call.h"
 #include "cuda/driver/lifetime.h"
-#include "cuda/driver/pools.h"
 #include "cuda/driver/modules.h"
+#include "cuda/driver/pools.h"
 #include "cuda/driver/thread.h"
 #include "cuda/graphs/capture.h"
 

@@ -41,6 +41,27 @@ bool read_host(void* to, std::uint64_t from, std::uint64_t bytes) {
   return moved != Moved::kFault;
 }
 
+bool gather_host(std::span<const HostPiece> pieces) {
+  constexpr std::size_t kMost = 64;
+  for (; !pieces.empty(); pieces = pieces.subspan(std::min(kMost, pieces.size()))) {
+    iovec local[kMost];
+    iovec remote[kMost];
+    const std::size_t count = std::min(kMost, pieces.size());
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      local[i] = {pieces[i].to, pieces[i].bytes};
+      remote[i] = {reinterpret_cast<void*>(pieces[i].from), pieces[i].bytes};
+      bytes += pieces[i].bytes;
+    }
+    const ssize_t moved = process_vm_readv(getpid(), local, count, remote, count, 0);
+    if (moved >= 0 && static_cast<std::uint64_t>(moved) == bytes) continue;
+    for (const HostPiece& piece : pieces.first(count)) {
+      if (!read_host(piece.to, piece.from, piece.bytes)) return false;
+    }
+  }
+  return true;
+}
+
 bool write_host(std::uint64_t to, const void* from, std::uint64_t bytes) {
   void* const there = reinterpret_cast<void*>(to);
   const Moved moved = move(process_vm_writev, const_cast<void*>(from), there, bytes);

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace cuda_twin {
 
 /// Copies from or to an address of this process. False, where the system can tell, if not all of
 /// it is mapped.
 bool read_host(void* to, std::uint64_t from, std::uint64_t bytes);
+/// Many small reads in few system calls.
+struct HostPiece {
+  void* to = nullptr;
+  std::uint64_t from = 0;
+  std::uint64_t bytes = 0;
+};
+bool gather_host(std::span<const HostPiece> pieces);
 bool write_host(std::uint64_t to, const void* from, std::uint64_t bytes);
 /// Whether all pages of the range are mapped.
 bool is_host_memory(std::uint64_t address, std::uint64_t bytes);

@@ -105,16 +105,15 @@ CUresult copy_parameters(const KernelInfo& kernel, void** parameters,
   if (parameters == nullptr) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "the kernel has parameters, the launch none");
   }
+  std::vector<HostPiece> pieces;
+  pieces.reserve(kernel.parameters.size());
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const KernelInfo::Parameter& parameter = kernel.parameters[i];
-    void* value = nullptr;
-    if (!take(reinterpret_cast<std::byte*>(&value), &parameters[i], sizeof value) ||
-        !take(bytes.data() + parameter.offset, value, parameter.bytes)) {
-      return refuse(CUDA_ERROR_INVALID_VALUE,
-                    "parameter " + std::to_string(i) + " is no memory of the host");
-    }
+    pieces.push_back({bytes.data() + parameter.offset,
+                      reinterpret_cast<std::uint64_t>(parameters[i]), parameter.bytes});
   }
-  return CUDA_SUCCESS;
+  if (gather_host(pieces)) return CUDA_SUCCESS;
+  return refuse(CUDA_ERROR_INVALID_VALUE, "a parameter is no memory of the host");
 }
 
 /// The list of `extra`: pairs of a name and a value up to CU_LAUNCH_PARAM_END.
