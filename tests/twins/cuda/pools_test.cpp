@@ -55,19 +55,30 @@ class PoolsTest : public testing::Test {
     return free;
   }
   /// Holds a stream up until it is opened. The stream's thread may outlive it.
-  struct Gate {
-    std::shared_ptr<std::atomic<bool>> open = std::make_shared<std::atomic<bool>>(false);
+  class Gate {
+   public:
     explicit Gate(CUstream stream) {
       TWIN_OK(cuLaunchHostFunc(
           stream,
           [](void* user) {
-            const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> opened(
-                static_cast<std::shared_ptr<std::atomic<bool>>*>(user));
-            while (!**opened) std::this_thread::yield();
+            const std::unique_ptr<std::shared_ptr<State>> mine(
+                static_cast<std::shared_ptr<State>*>(user));
+            (*mine)->entered = true;
+            while (!(*mine)->open) std::this_thread::yield();
           },
-          new std::shared_ptr<std::atomic<bool>>(open)));
+          new std::shared_ptr<State>(state_)));
+      while (!state_->entered) std::this_thread::yield();
     }
-    ~Gate() { *open = true; }
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+    ~Gate() { open(); }
+    void open() const { state_->open = true; }
+
+   private:
+    struct State {
+      std::atomic<bool> entered{false}, open{false};
+    };
+    std::shared_ptr<State> state_ = std::make_shared<State>();
   };
 
   Gpu gpu_;
@@ -337,7 +348,7 @@ TEST_F(PoolsTest, MemoryEndsWithTheContextWhoseStreamAllocatedIt) {
   const Gate gate(stream);
   TWIN_OK(cuMemFreeAsync(freed, stream));
   EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 2u);
-  *gate.open = true;
+  gate.open();
   TWIN_OK(cuCtxDestroy(other));
   TWIN_OK(cuCtxSetCurrent(gpu_.context));
   EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 0u);
