@@ -284,6 +284,7 @@ TEST(CudaApproximate, OverflowAndUnderflowOfPowers) {
     ASSERT_EQ(cuda_twin_set("CUDA_TWIN_APPROXIMATE", setting), 1);
     const std::vector<float> inputs = {128.0f, 1e30f, -160.0f, -1e30f, -1e38f};
     std::vector<uint32_t> bits;
+    bits.reserve(inputs.size());
     for (const float x : inputs) bits.push_back(std::bit_cast<uint32_t>(x));
     EXPECT_EQ(lanes<uint32_t>("ex2.approx.f32 %d, %a", bits),
               (std::vector<uint32_t>{kInf, kInf, 0, 0, 0}));
@@ -332,6 +333,7 @@ Real worst_half(const HalfForm& form) {
   const auto all = all16<uint16_t>();
   const auto results = lanes<uint16_t>(std::string(form.name) + " %d, %a", all);
   std::vector<uint32_t> pairs;
+  pairs.reserve(all.size());
   for (const uint16_t x : all) {
     pairs.push_back(x | static_cast<uint32_t>(static_cast<uint16_t>(~x)) << 16);
   }
@@ -398,6 +400,7 @@ TEST(CudaApproximate, GrossFormsOfDoubleUseTheUpperWord) {
       (std::vector<uint64_t>{kNan64, kInf64 | kSign, kInf64 | kSign, kInf64, kInf64, 0, kNan64}));
   Numbers numbers(9);
   std::vector<uint64_t> values;
+  values.reserve(4096);
   for (int i = 0; i < 4096; ++i) values.push_back((numbers.next() >> 1) % kInf64);
   const auto reciprocals = lanes<uint64_t>("rcp.approx.ftz.f64 %d, %a", values);
   const auto roots = lanes<uint64_t>("rsqrt.approx.ftz.f64 %d, %a", values);

@@ -188,9 +188,9 @@ Real integral(Real value, int mode) {
 
 template <class Bits>
 void expect_integers(const FloatType& from) {
-  const auto inputs = sizeof(Bits) == 2 ? std::vector<Bits>() : float_inputs<Bits>(from.format);
-  std::vector<Bits> values = inputs;
+  std::vector<Bits> values;
   if constexpr (sizeof(Bits) == 2) values = all16<Bits>();
+  if constexpr (sizeof(Bits) != 2) values = float_inputs<Bits>(from.format);
   for (const IntegerType& to : kIntegers) {
     for (const Mode& mode : kModes) {
       expect_lanes<uint64_t>(
@@ -295,9 +295,9 @@ std::vector<Bits> around(const Format& narrow, const Format& wide) {
 
 template <class Out, class In>
 void expect_narrowing(const FloatType& to, const FloatType& from, bool directed) {
-  const auto inputs = sizeof(In) == 2 ? std::vector<In>() : around<In>(to.format, from.format);
-  std::vector<In> values = inputs;
+  std::vector<In> values;
   if constexpr (sizeof(In) == 2) values = all16<In>();
+  if constexpr (sizeof(In) != 2) values = around<In>(to.format, from.format);
   for (const Mode& mode : kModes) {
     if (!directed && mode.fenv != FE_TONEAREST && mode.fenv != FE_TOWARDZERO) continue;
     expect_lanes<Out>(
@@ -400,31 +400,42 @@ uint64_t finished(uint64_t bits, const Format& f, bool relu, bool satfinite) {
   return bits;
 }
 
-TEST(CudaConvert, PairsOfHalves) {
-  Gpu gpu;
-  for (const bool brain : {false, true}) {
-    const Format& f = brain ? kBf16 : kF16;
-    const std::string name = brain ? "bf16" : "f16";
-    const auto a = around<uint32_t>(f, kF32);
-    auto b = a;
-    std::rotate(b.begin(), b.begin() + 77, b.end());
-    for (const bool truncate : {false, true}) {
-      for (const bool relu : {false, true}) {
-        for (const bool satfinite : {false, true}) {
-          const std::string modifiers = std::string("cvt.") + (truncate ? "rz" : "rn") +
-                                        (relu ? ".relu" : "") + (satfinite ? ".satfinite" : "");
-          const auto one = [&](uint32_t x) {
-            const int mode = truncate ? FE_TOWARDZERO : FE_TONEAREST;
-            return finished(encode(decode(x, kF32), f, mode), f, relu, satfinite);
-          };
-          expect_lanes<uint32_t>(
-              modifiers + "." + name + "x2.f32 %d, %a, %b",
-              [&](uint32_t x, uint32_t y) { return one(x) << 16 | one(y); }, a, b);
-          expect_lanes<uint16_t>(modifiers + "." + name + ".f32 %d, %a", one, a);
-        }
-      }
-    }
+struct HalfModifiers {
+  const char* text;
+  int mode;
+  bool relu, satfinite;
+};
+constexpr HalfModifiers kHalfModifiers[] = {
+    {"rn", FE_TONEAREST, false, false},
+    {"rz", FE_TOWARDZERO, false, false},
+    {"rn.relu", FE_TONEAREST, true, false},
+    {"rz.relu", FE_TOWARDZERO, true, false},
+    {"rn.satfinite", FE_TONEAREST, false, true},
+    {"rz.satfinite", FE_TOWARDZERO, false, true},
+    {"rn.relu.satfinite", FE_TONEAREST, true, true},
+    {"rz.relu.satfinite", FE_TOWARDZERO, true, true},
+};
+
+void expect_pairs(const Format& f, const std::string& name) {
+  const auto a = around<uint32_t>(f, kF32);
+  auto b = a;
+  std::rotate(b.begin(), b.begin() + 77, b.end());
+  for (const HalfModifiers& m : kHalfModifiers) {
+    const auto one = [&](uint32_t x) {
+      return finished(encode(decode(x, kF32), f, m.mode), f, m.relu, m.satfinite);
+    };
+    const std::string start = std::string("cvt.") + m.text + "." + name;
+    expect_lanes<uint32_t>(
+        start + "x2.f32 %d, %a, %b", [&](uint32_t x, uint32_t y) { return one(x) << 16 | one(y); },
+        a, b);
+    expect_lanes<uint16_t>(start + ".f32 %d, %a", one, a);
   }
+}
+
+TEST(CudaConvert, HalvesAndTheirPairsFromFloats) {
+  Gpu gpu;
+  expect_pairs(kF16, "f16");
+  expect_pairs(kBf16, "bf16");
 }
 
 TEST(CudaConvert, Tf32KeepsTenBitsOfTheFraction) {
@@ -478,6 +489,7 @@ TEST(CudaConvert, BytesFromFloatsAndHalves) {
     std::rotate(b.begin(), b.begin() + 77, b.end());
     const auto halves = all16<uint16_t>();
     std::vector<uint32_t> pairs;
+    pairs.reserve(halves.size());
     for (const uint16_t x : halves) {
       pairs.push_back(x | static_cast<uint32_t>(static_cast<uint16_t>(x * 40503u)) << 16);
     }
@@ -565,6 +577,7 @@ TEST(CudaConvert, PackSaturatesAndJoins) {
 TEST(CudaConvert, InactiveLanesKeepTheirValues) {
   Gpu gpu;
   std::vector<uint32_t> index;
+  index.reserve(32);
   for (uint32_t i = 0; i < 32; ++i) index.push_back(i);
   expect_lanes<uint32_t>(
       "mov.u32 %d, 77; setp.lt.u32 %p0, %a, 9; @%p0 cvt.rn.f32.u32 %d, %a;"

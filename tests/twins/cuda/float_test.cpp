@@ -28,7 +28,7 @@ struct Host<uint64_t> {
 /// f32 results have one NaN; f64 ones the first operand's, quiet, or the default.
 template <class Bits, class... In>
 Bits with_nan(typename Host<Bits>::Float result, In... operands) {
-  if (result == result) return std::bit_cast<Bits>(result);
+  if (!std::isnan(result)) return std::bit_cast<Bits>(result);
   if constexpr (sizeof(Bits) == 4) {
     return 0x7FFFFFFFu;
   } else {
@@ -264,6 +264,7 @@ TEST(CudaFloat, WithoutARoundingIsToNearestAndNotFused) {
 TEST(CudaFloat, InactiveLanesKeepTheirValues) {
   Gpu gpu;
   std::vector<uint32_t> index;
+  index.reserve(32);
   for (uint32_t i = 0; i < 32; ++i) index.push_back(i);
   expect_lanes<uint32_t>(
       "mov.f32 %d, 0f3F800000; setp.lt.u32 %p0, %a, 7; @%p0 add.rp.f32 %d, %d, %d;"

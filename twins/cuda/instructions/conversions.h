@@ -3,8 +3,11 @@
 // register is wider.
 #pragma once
 
+#include <bit>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "cuda/instructions/float_values.h"
 #include "cuda/program/binder.h"
@@ -24,6 +27,17 @@ inline constexpr std::uint32_t kCvtRounding = 3;  ///< of either kind
 inline constexpr std::uint32_t kCvtInteger = 4;   ///< rounds to an integer
 inline constexpr std::uint32_t kCvtFtz = 8, kCvtSat = 16, kCvtRelu = 32, kCvtSatfinite = 64;
 std::uint32_t flags_of(const CvtForm& form);
+
+/// Op::immediate of some conversions: the address of a plan that the program owns.
+template <class Plan>
+const Plan& plan_of(const Op& op) {
+  return *std::bit_cast<const Plan*>(op.immediate);
+}
+template <class Plan>
+void set_plan(Binder& binder, Op& op, std::shared_ptr<const Plan> plan) {
+  op.immediate = std::bit_cast<std::int64_t>(plan.get());
+  binder.own(std::move(plan));
+}
 
 inline bool is_float(ptx::Type type) {
   return ptx::kind_of(type) == ptx::Kind::kFloat;

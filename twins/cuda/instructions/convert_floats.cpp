@@ -41,7 +41,7 @@ T limited(T value, std::uint32_t flags) {
     const T low = value > 0 ? value : T{0};
     return low < 1 ? low : T{1};
   }
-  if ((flags & kCvtRelu) != 0 && !(value > 0) && value == value) return T{0};
+  if ((flags & kCvtRelu) != 0 && value <= 0) return T{0};
   return value;
 }
 

@@ -41,7 +41,7 @@ Next run_resize(Warp& warp, const Op& op, LaneMask active) {
   using Work = std::conditional_t<(sizeof(To) > sizeof(From)), To, From>;
   auto* to = lanes_of<To>(warp, op.args[0]);
   const auto* from = lanes_of<From>(warp, op.args[1]);
-  const Resize plan = *reinterpret_cast<const Resize*>(op.immediate);
+  const Resize plan = plan_of<Resize>(op);
   each_lane(to, active, [=](unsigned i) {
     const Work value = plan.from.apply(static_cast<Work>(from[i]));
     return static_cast<To>(plan.to.apply(value) & static_cast<Work>(plan.register_mask));
@@ -53,7 +53,7 @@ template <class To, class From, bool kSigned>
 Next run_saturate(Warp& warp, const Op& op, LaneMask active) {
   auto* to = lanes_of<To>(warp, op.args[0]);
   const auto* from = lanes_of<From>(warp, op.args[1]);
-  const Resize plan = *reinterpret_cast<const Resize*>(op.immediate);
+  const Resize plan = plan_of<Resize>(op);
   each_lane(to, active, [=](unsigned i) {
     const std::uint64_t value = plan.from.apply(static_cast<std::uint64_t>(from[i]));
     std::uint64_t near = std::min(value, plan.unsigned_most);
@@ -93,7 +93,7 @@ Next run_pack(Warp& warp, const Op& op, LaneMask active) {
   const auto* a = lanes_of<std::int32_t>(warp, op.args[1]);
   const auto* b = lanes_of<std::int32_t>(warp, op.args[2]);
   const auto* c = kThird ? lanes_of<std::uint32_t>(warp, op.args[3]) : to;
-  const Pack plan = *reinterpret_cast<const Pack*>(op.immediate);
+  const Pack plan = plan_of<Pack>(op);
   const auto mask = static_cast<std::uint32_t>(low_mask(plan.bits));
   each_lane(to, active, [=](unsigned i) {
     const auto high = static_cast<std::uint32_t>(std::clamp(a[i], plan.least, plan.most)) & mask;
@@ -134,8 +134,7 @@ void emit_resize(Binder& binder, const Arg& to, Type to_type, unsigned register_
   }
   const Handler run = resize_handler(to.bytes, from.bytes, saturate, is_signed(from_type));
   Op& op = binder.emit(run, OpKind::kConvert, {to, from});
-  op.immediate = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(plan.get()));
-  binder.own(std::move(plan));
+  set_plan<Resize>(binder, op, std::move(plan));
 }
 
 bool bind_cvt_pack(Binder& binder) {
@@ -160,8 +159,7 @@ bool bind_cvt_pack(Binder& binder) {
   plan->most = static_cast<std::int32_t>(low_mask(row->is_signed ? row->bits - 1 : row->bits));
   plan->least = row->is_signed ? -plan->most - 1 : 0;
   Op& op = binder.emit(third ? run_pack<true> : run_pack<false>, OpKind::kConvert, {to, a, b, c});
-  op.immediate = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(plan.get()));
-  binder.own(std::move(plan));
+  set_plan<Pack>(binder, op, std::move(plan));
   return binder.finish();
 }
 

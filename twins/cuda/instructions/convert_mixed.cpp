@@ -94,7 +94,7 @@ template <class From, Rounding kRounding>
 Next run_to_word(Warp& warp, const Op& op, LaneMask active) {
   auto* to = lanes_of<std::uint32_t>(warp, op.args[0]);
   const auto* from = lanes_of<typename From::Register>(warp, op.args[1]);
-  const Limits limits = *reinterpret_cast<const Limits*>(op.immediate);
+  const Limits limits = plan_of<Limits>(op);
   const bool ftz = (op.extra & kCvtFtz) != 0;
   each_lane(to, active, [=](unsigned i) {
     typename From::Native in = From::load(from[i]);
@@ -195,8 +195,7 @@ void emit_float_to_integer(Binder& binder, const CvtForm& form, const Arg& to, c
   op.extra = flags_of(form);
   if (is_long) return;
   auto limits = std::make_shared<Limits>(limits_of(form.to, form.from));
-  op.immediate = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(limits.get()));
-  binder.own(std::move(limits));
+  set_plan<Limits>(binder, op, std::move(limits));
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

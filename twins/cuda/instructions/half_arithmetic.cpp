@@ -6,8 +6,6 @@
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
 
-using ptx::Type;
-
 enum class Clamp : std::uint8_t { kNone, kSat, kRelu };
 
 // A format: to float, rounding of float, and a fused multiply-add. A sum in float has enough bits
