@@ -35,7 +35,11 @@ template <class T>
 template <class T, class Value>
 [[gnu::always_inline]] inline void each_lane(T* to, LaneMask active, Value value) {
   if (active == kAllLanes) {
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
     for (unsigned i = 0; i < kLanes; ++i) to[i] = value(i);
     return;
   }
