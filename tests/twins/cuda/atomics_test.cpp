@@ -109,7 +109,8 @@ TEST(CudaAtomics, CountersWrapAtTheirBound) {
   // The document: inc is (m >= b) ? 0 : m + 1; dec is (m == 0 || m > b) ? b : m - 1.
   expect_in_order<U32>("atom.global.inc.u32 %d, [%rd0], %a;", 3, {4, 4, 4, 2, 0, 9, 9, 9},
                        [](U32 m, U32 b) { return m >= b ? 0 : m + 1; });
-  expect_in_order<U32>("atom.global.dec.u32 %d, [%rd0], %a;", 1, {4, 4, 4, 2, 9, 0, 9, 9},
+  expect_in_order<U32>("atom.global.dec.u32 %d, [%rd0], %a;", 1,
+                       {4, 4, 4, 2, 9, 0, 9, 9, 3, 3, 1, 9},
                        [](U32 m, U32 b) { return m == 0 || m > b ? b : m - 1; });
 }
 

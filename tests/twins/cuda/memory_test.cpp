@@ -92,6 +92,22 @@ TEST(CudaMemory, NarrowLoadsExtendToTheRegister) {
   EXPECT_EQ(out.read(), expected);
 }
 
+TEST(CudaMemory, NarrowRegistersHaveNoBitsBeyondTheirWidth) {
+  Gpu gpu;
+  Buffer<std::uint32_t> data(std::vector<std::uint32_t>(32, 0x80));
+  ASSERT_EQ(run(R"(
+  ld.global.s8 %h0, [%rd1];
+  mov.u16 %h1, 0xFF80;
+  setp.eq.u16 %p0, %h0, %h1;
+  mov.b32 %r1, {%h0, %h1};
+  @!%p0 mov.u32 %r1, 0;
+  st.global.u32 [%rd1], %r1;
+)",
+                data),
+            CUDA_SUCCESS);
+  EXPECT_EQ(data.read(), std::vector<std::uint32_t>(32, 0xFF80FF80));
+}
+
 TEST(CudaMemory, StoresWriteTheirWidthOnly) {
   Gpu gpu;
   Buffer<std::uint32_t> out(8, 0xAAAAAAAA);
@@ -357,6 +373,14 @@ TEST(CudaMemory, OneByteBeyondTheEndIsAnError) {
   EXPECT_EQ(run_wrong("  st.global.u8 [%rd0+127], %r0;\n", 32, 1).code, CUDA_SUCCESS);
 }
 
+TEST(CudaMemory, ARunOfLanesOneByteTooFarIsAnError) {
+  const std::string bytes = "  cvt.u64.u32 %rd2, %r0;\n  add.u64 %rd2, %rd2, %rd0;\n";
+  EXPECT_EQ(run_wrong(bytes + "  st.global.u8 [%rd2+96], %r0;\n", 32).code, CUDA_SUCCESS);
+  const Wrong wrong = run_wrong(bytes + "  st.global.u8 [%rd2+97], %r0;\n", 32);
+  EXPECT_EQ(wrong.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_NE(wrong.text.find("thread (31,0,0)"), std::string::npos) << wrong.text;
+}
+
 TEST(CudaMemory, TheLaneThatIsOutsideIsNamed) {
   const Wrong wrong = run_wrong("  ld.global.u32 %r1, [%rd1];\n", 31);
   EXPECT_EQ(wrong.code, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -404,6 +428,17 @@ TEST(CudaMemory, SharedAndLocalMemoryHaveEnds) {
       "  st.local.u32 [%rd2+4096], %r0;\n",
       32, 1);
   EXPECT_EQ(local.code, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST(CudaMemory, SharedAndLocalMemoryEndAtABytesPrecision) {
+  for (const char* const space : {"shared", "local"}) {
+    const auto code = [&](const char* offset) {
+      return std::string("  .") + space + " .align 16 .b8 s[16];\n  st." + space + ".u8 [s+" +
+             offset + "], %r0;\n";
+    };
+    EXPECT_EQ(run_wrong(code("15"), 32, 1).code, CUDA_SUCCESS) << space;
+    EXPECT_EQ(run_wrong(code("16"), 32, 1).code, CUDA_ERROR_ILLEGAL_ADDRESS) << space;
+  }
 }
 
 TEST(CudaMemory, ConstantsAreNotWritten) {
@@ -485,6 +520,18 @@ TEST(CudaMemory, AsyncCopiesPadWithZeros) {
       << cuda_twin_last_fault();
   const auto result = data.read();
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(result[4 * i], i < 16 ? 1 : 50 + 4 * i + 2);
+}
+
+TEST(CudaMemory, AsyncCopiesPadReusedBuffersToo) {
+  Gpu gpu;
+  Buffer<std::uint32_t> data(counting(128, 50));
+  // A full copy first: the second one reads nothing and must not show the first one's bytes.
+  ASSERT_EQ(run(copying("cp.async.cg.shared.global [%r1], [%rd2], 16; cp.async.wait_all;"
+                        "cp.async.cg.shared.global [%r1], [%rd2], 16, 0; cp.async.wait_all;"),
+                data),
+            CUDA_SUCCESS)
+      << cuda_twin_last_fault();
+  EXPECT_EQ(data.read()[0], 1u);
 }
 
 TEST(CudaMemory, AsyncCopiesThatAreIgnoredReadNothing) {

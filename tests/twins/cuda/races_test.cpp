@@ -169,6 +169,51 @@ TEST(CudaRaces, AFlagInSharedMemoryNeedsFences) {
   expect_race(run(flag("  membar.cta;\n", ""), Dim(1), Dim(64)), "shared race", "write");
 }
 
+TEST(CudaRaces, ReleaseAndAcquireInSharedMemory) {
+  const auto flag = [](const std::string& store, const std::string& load) {
+    return "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  st.shared.u32 [%r7+1024], %r8;\n"
+           "  bar.sync 0;\n  setp.lt.u32 %p0, %r0, 32;\n  @!%p0 bra READER;\n"
+           "  st.shared.u32 [%r7], %r0;\n  bar.warp.sync 0xFFFFFFFF;\n"
+           "  setp.eq.u32 %p1, %r1, 0;\n  @%p1 " +
+           store + "  bra DONE;\nREADER:\n" + load +
+           "  setp.eq.u32 %p1, %r9, 0;\n  @%p1 bra READER;\n  ld.shared.u32 %r5, [%r7+-128];\n"
+           "DONE:\n";
+  };
+  const std::string release = "st.release.cta.shared.u32 [tile+1024], 1;\n";
+  const std::string relaxed = "st.relaxed.cta.shared.u32 [tile+1024], 1;\n";
+  const std::string acquire = "  ld.acquire.cta.shared.u32 %r9, [tile+1024];\n";
+  const std::string load = "  ld.relaxed.cta.shared.u32 %r9, [tile+1024];\n";
+  expect_clean(run(flag(release, acquire), Dim(1), Dim(64)));
+  expect_race(run(flag(relaxed, acquire), Dim(1), Dim(64)), "shared race", "write");
+  expect_race(run(flag(release, load), Dim(1), Dim(64)), "shared race", "write");
+}
+
+TEST(CudaRaces, AWriteByTheFirstOfManyReaders) {
+  // All warps read a word, and count that without fences. The warp that read first then writes it.
+  const auto readers = [](const std::string& fence) {
+    return "  mov.u32 %r8, 0;\n  st.shared.u32 [%r7], %r8;\n  bar.sync 0;\n"
+           "  ld.shared.u32 %r9, [tile+64];\n" +
+           fence +
+           "  bar.warp.sync 0xFFFFFFFF;\n  setp.ne.u32 %p0, %r1, 0;\n  @%p0 bra END;\n"
+           "  atom.shared.add.u32 %r10, [tile], 1;\n  setp.ne.u32 %p1, %r10, 0;\n"
+           "  @%p1 bra END;\nWAIT:\n  ld.volatile.shared.u32 %r11, [tile];\n"
+           "  setp.ne.u32 %p2, %r11, 3;\n  @%p2 bra WAIT;\n" +
+           fence + "  st.shared.u32 [tile+64], %r8;\nEND:\n";
+  };
+  expect_race(run(readers(""), Dim(1), Dim(96)), "shared race", "a read by warp");
+  expect_clean(run(readers("  membar.cta;\n"), Dim(1), Dim(96)));
+}
+
+TEST(CudaRaces, WordsOfWhichAByteIsReadKeepTheirAccesses) {
+  const auto mixed = [](const std::string& between) {
+    return "  st.shared.u32 [%r7], %r0;\n" + between +
+           "  xor.b32 %r4, %r0, 32;\n  mad.lo.u32 %r4, %r4, 4, %r6;\n"
+           "  setp.ge.u32 %p0, %r0, 32;\n  @%p0 ld.shared.u8 %r5, [%r4+2];\n";
+  };
+  expect_race(run(mixed(""), Dim(1), Dim(64)), "shared race", "a write by warp 0");
+  expect_clean(run(mixed("  bar.sync 0;\n"), Dim(1), Dim(64)));
+}
+
 // --- Lanes of one warp.
 
 std::string shifted(const std::string& between) {
@@ -297,16 +342,20 @@ TEST(CudaRaces, AtomicsAndVolatileAccessesAreNoRaces) {
 }
 
 /// Each block writes a part, and takes a number; the block with the last number sums all parts.
-std::string last_block(const std::string& release, const std::string& acquire) {
-  return "  mad.lo.u32 %r8, %r3, 32, %r0;\n  mad.wide.u32 %rd2, %r8, 4, %rd0;\n"
+/// Code goes before the barrier that ends the writing, after taking the number (by one thread), and
+/// after the barrier that tells the number.
+std::string last_block(const std::string& release, const std::string& taken,
+                       const std::string& acquire) {
+  return "  mad.lo.u32 %r8, %r3, 64, %r0;\n  mad.wide.u32 %rd2, %r8, 4, %rd0;\n"
          "  st.global.u32 [%rd2], %r8;\n" +
          release +
          "  bar.sync 0;\n  setp.ne.u32 %p0, %r0, 0;\n  mov.u32 %r9, 0;\n  @%p0 bra TAKEN;\n"
-         "  atom.global.add.u32 %r9, [%rd1], 1;\n  st.shared.u32 [tile], %r9;\nTAKEN:\n"
-         "  bar.sync 0;\n  ld.shared.u32 %r9, [tile];\n  setp.ne.u32 %p1, %r9, 7;\n"
+         "  atom.global.add.u32 %r9, [%rd1], 1;\n  st.shared.u32 [tile], %r9;\n" +
+         taken +
+         "TAKEN:\n  bar.sync 0;\n  ld.shared.u32 %r9, [tile];\n  setp.ne.u32 %p1, %r9, 7;\n"
          "  @%p1 bra END;\n" +
          acquire +
-         "  mov.u32 %r10, 0;\n  mov.u32 %r11, 0;\nSUM:\n  mad.lo.u32 %r8, %r10, 32, %r0;\n"
+         "  mov.u32 %r10, 0;\n  mov.u32 %r11, 0;\nSUM:\n  mad.lo.u32 %r8, %r10, 64, %r0;\n"
          "  mad.wide.u32 %rd2, %r8, 4, %rd0;\n  ld.global.u32 %r12, [%rd2];\n"
          "  add.u32 %r11, %r11, %r12;\n  add.u32 %r10, %r10, 1;\n  setp.lt.u32 %p2, %r10, 8;\n"
          "  @%p2 bra SUM;\n  mad.wide.u32 %rd2, %r0, 4, %rd0;\n"
@@ -316,39 +365,53 @@ std::string last_block(const std::string& release, const std::string& acquire) {
 TEST(CudaRaces, TheLastBlockSumsWithFences) {
   for (const char* const fence :
        {"  membar.gl;\n", "  fence.acq_rel.gpu;\n", "  fence.sc.sys;\n"}) {
-    expect_clean(run(last_block(fence, fence), Dim(8), Dim(32)));
-    expect_clean(run(last_block(fence, fence), Dim(8), Dim(32), "4"));
+    expect_clean(run(last_block(fence, "", fence), Dim(8), Dim(64)));
+    expect_clean(run(last_block(fence, "", fence), Dim(8), Dim(64), "4"));
+    // One thread's fence after the number, and the barrier, are as good for the others.
+    expect_clean(run(last_block(fence, fence, ""), Dim(8), Dim(64)));
   }
-  expect_clean(run(last_block("  membar.gl;\n", "  membar.gl;\n"), Dim(8), Dim(32)));
-  expect_race(run(last_block("", "  membar.gl;\n"), Dim(8), Dim(32)), "global race",
+  const std::string fence = "  membar.gl;\n";
+  expect_race(run(last_block("", "", fence), Dim(8), Dim(64)), "global race",
               "no release and acquire");
-  expect_race(run(last_block("  membar.gl;\n", ""), Dim(8), Dim(32)), "global race",
+  expect_race(run(last_block(fence, "", ""), Dim(8), Dim(64)), "global race",
               "no release and acquire");
 }
 
+TEST(CudaRaces, AReleaseCoversTheAccessesBeforeIt) {
+  // Block 0 writes a word, raises the flag, and writes another word.
+  const auto flag = [](const char* offset) {
+    return std::string(
+               "  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra END;\n  setp.ne.u32 %p1, %r3, 0;\n"
+               "  @%p1 bra READER;\n  st.global.u32 [%rd0], %r3;\n  membar.gl;\n"
+               "  st.volatile.global.u32 [%rd1], 1;\n  st.global.u32 [%rd0+4], %r3;\n  bra END;\n"
+               "READER:\n  ld.volatile.global.u32 %r9, [%rd1];\n  setp.eq.u32 %p1, %r9, 0;\n"
+               "  @%p1 bra READER;\n  membar.gl;\n  ld.global.u32 %r9, [%rd0+") +
+           offset + "];\nEND:\n";
+  };
+  expect_clean(run(flag("0"), Dim(2), Dim(32)));
+  expect_race(run(flag("4"), Dim(2), Dim(32)), "global race", "a write by kernel k, block (0,0,0)");
+}
+
 TEST(CudaRaces, ReleaseAndAcquireOnTheAccessItself) {
-  // A chain of blocks, in any order: each waits for the number of the one before, and reads its
-  // word and that of the one before that.
+  // A chain of blocks: each waits for the flag of the one before, and reads its word and that of
+  // the one before that. It knows of the second through the first only.
   const auto chain = [](const std::string& wait, const std::string& signal) {
-    return "  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra END;\n  mad.wide.u32 %rd2, %r3, 4, "
-           "%rd0;\nWAIT:\n" +
+    return "  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra END;\n  mad.wide.u32 %rd2, %r3, 4, %rd0;\n"
+           "  mad.wide.u32 %rd3, %r3, 4, %rd1;\n  setp.eq.u32 %p3, %r3, 0;\n  @%p3 bra FIRST;\n"
+           "WAIT:\n" +
            wait +
            "  setp.ne.u32 %p1, %r9, %r3;\n  @%p1 bra WAIT;\n  setp.lt.u32 %p2, %r3, 2;\n"
-           "  @!%p2 ld.global.u32 %r10, [%rd2+-4];\n  @!%p2 ld.global.u32 %r10, [%rd2+-8];\n"
+           "  ld.global.u32 %r10, [%rd2+-4];\n  @!%p2 ld.global.u32 %r10, [%rd2+-8];\nFIRST:\n"
            "  st.global.u32 [%rd2], %r3;\n  add.u32 %r9, %r3, 1;\n" +
            signal + "END:\n";
   };
-  expect_clean(run(chain("  ld.acquire.gpu.global.u32 %r9, [%rd1];\n",
-                         "  st.release.gpu.global.u32 [%rd1], %r9;\n"),
-                   Dim(6), Dim(32)));
-  expect_race(run(chain("  ld.relaxed.gpu.global.u32 %r9, [%rd1];\n",
-                        "  st.release.gpu.global.u32 [%rd1], %r9;\n"),
-                  Dim(6), Dim(32)),
-              "global race", "a write");
-  expect_race(run(chain("  ld.acquire.gpu.global.u32 %r9, [%rd1];\n",
-                        "  st.relaxed.gpu.global.u32 [%rd1], %r9;\n"),
-                  Dim(6), Dim(32)),
-              "global race", "a write");
+  const std::string acquire = "  ld.acquire.gpu.global.u32 %r9, [%rd3+-4];\n";
+  const std::string load = "  ld.relaxed.gpu.global.u32 %r9, [%rd3+-4];\n";
+  const std::string release = "  st.release.gpu.global.u32 [%rd3], %r9;\n";
+  const std::string store = "  st.relaxed.gpu.global.u32 [%rd3], %r9;\n";
+  expect_clean(run(chain(acquire, release), Dim(6), Dim(32)));
+  expect_race(run(chain(load, release), Dim(6), Dim(32)), "global race", "a write");
+  expect_race(run(chain(acquire, store), Dim(6), Dim(32)), "global race", "a write");
 }
 
 // --- Pieces of work.
@@ -414,6 +477,71 @@ TEST(CudaRaces, AnEventOrdersTwoStreams) {
   TWIN_OK(cuCtxSynchronize());
   EXPECT_EQ(cuda_twin_findings(), 0u) << streams.first_finding();
   TWIN_OK(cuEventDestroy(event));
+}
+
+TEST(CudaRaces, AForkAndAJoin) {
+  // The second and the third stream wait for the first; both write what it wrote.
+  for (const bool joined : {true, false}) {
+    Streams streams;
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+    CUstream third = nullptr;
+    CUevent event = nullptr, end = nullptr;
+    TWIN_OK(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+    TWIN_OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    TWIN_OK(cuEventCreate(&end, CU_EVENT_DISABLE_TIMING));
+    streams.start(streams.first);
+    TWIN_OK(cuEventRecord(event, streams.first));
+    TWIN_OK(cuStreamWaitEvent(streams.second, event, 0));
+    TWIN_OK(cuMemsetD32Async(streams.data.address + 8192, 1, 64, streams.second));
+    TWIN_OK(cuStreamWaitEvent(third, event, 0));
+    streams.start(third);
+    TWIN_OK(cuEventRecord(end, third));
+    if (joined) TWIN_OK(cuStreamWaitEvent(streams.second, end, 0));
+    streams.start(streams.second);
+    TWIN_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuda_twin_findings() == 0, joined) << streams.first_finding();
+    TWIN_OK(cuEventDestroy(event));
+    TWIN_OK(cuEventDestroy(end));
+    TWIN_OK(cuStreamDestroy(third));
+  }
+}
+
+TEST(CudaRaces, OrderGoesOnThroughAThirdStream) {
+  Streams streams;
+  CUstream third = nullptr;
+  CUevent first_end = nullptr, second_end = nullptr;
+  TWIN_OK(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+  TWIN_OK(cuEventCreate(&first_end, CU_EVENT_DISABLE_TIMING));
+  TWIN_OK(cuEventCreate(&second_end, CU_EVENT_DISABLE_TIMING));
+  // Each stream has work of its own first, so that none goes on where another ended.
+  TWIN_OK(cuMemsetD32Async(streams.data.address + 8192, 1, 8, streams.second));
+  TWIN_OK(cuMemsetD32Async(streams.data.address + 8224, 1, 8, third));
+  streams.start(streams.first);
+  TWIN_OK(cuEventRecord(first_end, streams.first));
+  TWIN_OK(cuStreamWaitEvent(streams.second, first_end, 0));
+  TWIN_OK(cuEventRecord(second_end, streams.second));
+  TWIN_OK(cuStreamWaitEvent(third, second_end, 0));
+  streams.start(third);
+  TWIN_OK(cuCtxSynchronize());
+  EXPECT_EQ(cuda_twin_findings(), 0u) << streams.first_finding();
+  TWIN_OK(cuEventDestroy(first_end));
+  TWIN_OK(cuEventDestroy(second_end));
+  TWIN_OK(cuStreamDestroy(third));
+}
+
+TEST(CudaRaces, CopiesOfTwoStreams) {
+  // 8 KiB and more are noted as one range, shorter ones in cells.
+  for (const std::size_t bytes : {std::size_t{64}, std::size_t{16384}}) {
+    for (const bool ordered : {true, false}) {
+      Streams streams;
+      ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+      TWIN_OK(cuMemsetD8Async(streams.data.address, 1, bytes, streams.first));
+      TWIN_OK(cuMemsetD8Async(streams.data.address + bytes - 1, 2, 1,
+                              ordered ? streams.first : streams.second));
+      TWIN_OK(cuCtxSynchronize());
+      EXPECT_EQ(cuda_twin_findings() == 0, ordered) << bytes << streams.first_finding();
+    }
+  }
 }
 
 TEST(CudaRaces, AnEventThatWasRecordedTooEarlyOrdersNothing) {
