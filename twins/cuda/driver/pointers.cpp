@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 void put(void* value, T what) {
-  std::memcpy(value, &what, sizeof what);
+  std::memcpy(value, static_cast<const void*>(&what), sizeof(T));
 }
 
 std::uint64_t context_handle_of(const Extent& extent) {

@@ -28,7 +28,7 @@ void withdraw_child(const Node& node) {
 
 }  // namespace
 
-CUgraph publish(std::shared_ptr<Graph> graph) {
+CUgraph publish(const std::shared_ptr<Graph>& graph) {
   for (const auto& node : graph->nodes) publish(*node);
   const CUgraph handle = as_handle<CUgraph>(driver().graphs.add(graph));
   graph->handle = handle;

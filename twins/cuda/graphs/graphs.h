@@ -17,7 +17,7 @@ inline GraphsLock lock_graphs() {
 }
 
 /// Handles for a graph of the caller, or one that a capture fills, and for all in it.
-CUgraph publish(std::shared_ptr<Graph> graph);
+CUgraph publish(const std::shared_ptr<Graph>& graph);
 /// Handles for a new node, and for the child graph in it.
 CUgraphNode publish(Node& node);
 

@@ -77,6 +77,7 @@ class TaskList {
   Ends add(const Plan& plan) {
     Ends all = {add_task({}), 0};
     std::vector<Ends> ends;
+    ends.reserve(plan.steps.size());
     for (const Step& step : plan.steps) ends.push_back(add(step));
     std::vector<bool> inner(plan.steps.size());
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {

@@ -38,7 +38,7 @@ void Grid::fail(Block& block, int code, std::string reason) {
   reason_ = std::move(reason);
 }
 
-bool Grid::find(Block& block, std::uint32_t op, const char* check, std::string text) {
+bool Grid::find(Block& block, std::uint32_t op, const char* check, const std::string& text) {
   {
     const std::lock_guard lock(mutex_);
     const auto key = std::make_pair(std::string(check), op);
@@ -78,6 +78,7 @@ LaunchResult Grid::result() {
   result.reason = reason_;
   result.counts = counts_;
   std::vector<std::tuple<std::uint64_t, std::uint32_t, std::string, std::string>> sorted;
+  sorted.reserve(findings_.size());
   for (const auto& [key, found] : findings_) {
     sorted.emplace_back(found.position, key.second, key.first, found.text);
   }

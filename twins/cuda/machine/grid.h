@@ -41,7 +41,7 @@ class Grid {
 
   void fail(Block& block, int code, std::string reason);
   /// False if the finding ends the launch.
-  bool find(Block& block, std::uint32_t op, const char* check, std::string text);
+  bool find(Block& block, std::uint32_t op, const char* check, const std::string& text);
 
   /// Instructions that a slice may execute; 0 when the limit is reached.
   std::uint64_t allowance(std::uint64_t wanted) const;

@@ -107,7 +107,8 @@ struct Helpers {
   void start(Grid& grid, unsigned count) {
     try {
       for (unsigned i = 0; i < count; ++i) threads.emplace_back([this, &grid] { help(grid); });
-    } catch (const std::system_error&) {  // the host has no more threads
+    } catch (const std::system_error&) {
+      return;  // the host has no more threads
     }
   }
 };

@@ -151,8 +151,8 @@ void Space::unreserve(std::uint64_t address, std::uint64_t) {
   state_->addresses.give_back(address);
 }
 
-ExtentPtr Space::map(std::uint64_t address, std::shared_ptr<Extent> storage, std::uint64_t offset,
-                     std::uint64_t bytes) {
+ExtentPtr Space::map(std::uint64_t address, const std::shared_ptr<Extent>& storage,
+                     std::uint64_t offset, std::uint64_t bytes) {
   if (storage == nullptr || offset > storage->bytes || bytes > storage->bytes - offset) {
     return nullptr;
   }

@@ -30,7 +30,7 @@ struct Extent {
   int device = 0;
   MemoryKind kind = MemoryKind::kDevice;
   bool read_only = false;
-  std::uint32_t granted = 0;  ///< kMapped: bit d: device d may use it
+  std::uint32_t granted = 0;            ///< kMapped: bit d: device d may use it
   std::string name;                     ///< of a module's variable, or ""
   std::shared_ptr<const void> backing;  ///< keeps data, written and cells alive
   std::uint64_t end() const { return begin + bytes; }
@@ -59,7 +59,7 @@ class Space {
   std::shared_ptr<Extent> create(std::uint64_t bytes, int device);
   std::uint64_t reserve(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t wish);
   void unreserve(std::uint64_t address, std::uint64_t bytes);
-  ExtentPtr map(std::uint64_t address, std::shared_ptr<Extent> storage, std::uint64_t offset,
+  ExtentPtr map(std::uint64_t address, const std::shared_ptr<Extent>& storage, std::uint64_t offset,
                 std::uint64_t bytes);
   /// False if no extent begins there.
   bool remove(std::uint64_t begin);

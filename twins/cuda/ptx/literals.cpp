@@ -59,8 +59,10 @@ Literal integer(std::string_view number, std::string& problem) {
     text.remove_suffix(1);
   }
   const Digits digits = digits_of(text);
-  const char* last = digits.text.data() + digits.text.size();
-  const auto [end, error] = std::from_chars(digits.text.data(), last, literal.bits, digits.base);
+  const char* const first =
+      digits.text.data();  // NOLINT(bugprone-suspicious-stringview-data-usage)
+  const char* const last = first + digits.text.size();
+  const auto [end, error] = std::from_chars(first, last, literal.bits, digits.base);
   if (error == std::errc::result_out_of_range) return failed(number, "exceeds 64 bits", problem);
   if (error != std::errc{} || end != last) return failed(number, "is malformed", problem);
   literal.is_unsigned |= literal.bits >> 63 != 0;

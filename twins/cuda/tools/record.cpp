@@ -47,8 +47,9 @@ std::string text_of(const Row& row) {
   for (std::size_t k = 0; k < row.types.size(); ++k) {
     const std::string type = ".b" + std::to_string(register_bits(row.types[k]));
     const std::string name = std::string("%") + "abc"[k];
-    text += "  .reg " + type + " " + name + ";\n  ld.global" + type + " " + name + ", [%at+" +
-            std::to_string(8 * k) + "];\n";
+    text.append("  .reg ").append(type).append(" ").append(name);
+    text.append(";\n  ld.global").append(type).append(" ").append(name);
+    text.append(", [%at+").append(std::to_string(8 * k)).append("];\n");
   }
   const std::string out = ".b" + std::to_string(register_bits(row.out));
   return text + "  .reg " + out + " %d;\n  " + row.code +
@@ -159,7 +160,8 @@ int compare(const std::vector<std::string>& lines, const char* file) {
 int run(const char* library, const char* file) {
   const Library driver(library);
   if (!driver.is_open()) {
-    std::fprintf(stderr, "cuda_twin_record: %s\n", dlerror());
+    std::fprintf(stderr, "cuda_twin_record: %s\n",
+                 dlerror());  // NOLINT(concurrency-mt-unsafe): there is one thread
     return 2;
   }
   Buffers buffers;
