@@ -91,7 +91,7 @@ CUresult submit(Stream& stream, Work work);
 
 /// Executes now, on the calling thread, for a stream's or a graph's worker. The result is an error
 /// of the work itself (700, 719, ...). `number` names this piece of work in reports of races.
-/// driver/perform.cpp
+/// driver/perform_work.cpp
 CUresult perform(Context& context, const Work& work, std::uint64_t number);
 
 }  // namespace cuda_twin

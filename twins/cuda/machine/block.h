@@ -78,7 +78,7 @@ struct LaunchResult {
   LaunchCounts counts;
 };
 
-/// Runs a launch to its end on the calling thread and `host_threads - 1` helpers. machine/grid.cpp
+/// Runs a launch to its end on the calling thread and `host_threads - 1` helpers. machine/run.cpp
 LaunchResult run(const Launch& launch);
 
 class Grid;  // machine/grid.h
