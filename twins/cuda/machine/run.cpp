@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostShuffled = std::uint64_t{1} << 22;
 constexpr std::size_t kMostFindings = 1000;
+constexpr std::uint64_t kMostThreads = 1024;
 
 }  // namespace
 
@@ -89,6 +90,14 @@ LaunchResult Grid::result() {
 
 LaunchResult run(const Launch& launch) {
   const twin::DefaultArithmetic arithmetic;
+  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  const std::uint32_t longest = std::max({launch.block.x, launch.block.y, launch.block.z});
+  if (threads == 0 || threads > kMostThreads || longest > kMostThreads) {
+    LaunchResult result;
+    result.code = 1;
+    result.reason = "a block has 1 to 1024 threads";
+    return result;
+  }
   try {
     Grid grid(launch);
     run_blocks(grid);
