@@ -43,6 +43,24 @@ TEST(PtxRegisters, AGuardedWriteKeepsTheOldValueInALoop) {
             4u * 5 + 1000 * (0 + 1 + 2 + 3));
 }
 
+TEST(PtxRegisters, AnInstructionReadsBeforeItWrites) {
+  const Gpu gpu;
+  EXPECT_EQ(sum_of(R"(
+    .reg .b32 %x, %i, %t; .reg .pred %more;
+    mov.u32 %x, 5;
+    mov.u32 %i, 0;
+  LOOP:
+    add.u32 %x, %x, 1;
+    add.u32 %sum, %sum, %x;
+    mul.lo.u32 %t, %i, 1000;
+    add.u32 %sum, %sum, %t;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %more, %i, 4;
+    @%more bra LOOP;
+  )"),
+            6u + 7 + 8 + 9 + 1000 * (0 + 1 + 2 + 3));
+}
+
 TEST(PtxRegisters, AValueComesFromALaterBlock) {
   const Gpu gpu;
   EXPECT_EQ(sum_of(R"(
@@ -133,10 +151,12 @@ AGAIN:
 TEST(PtxRegisters, TemporariesShareStorage) {
   const Gpu gpu;
   std::ostringstream text;
-  text << ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<3000>;\nmov.u32 %r0, 1;\n";
+  text << ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<3000>, %s<200>;\nmov.u32 %r0, 1;\n";
   for (unsigned i = 1; i < 3000; ++i) {
     text << "add.u32 %r" << i << ", %r" << i - 1 << ", %r" << i - 1 << ";\n";
   }
+  // Special registers come by way of temporaries.
+  for (unsigned i = 0; i < 200; ++i) text << "add.u32 %s" << i << ", %tid.x, %ctaid.x;\n";
   text << "ret;\n}\n";
   CUmodule loaded = nullptr;
   ASSERT_EQ(twin_test::load(module(text.str()), &loaded), CUDA_SUCCESS);

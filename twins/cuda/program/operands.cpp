@@ -169,7 +169,6 @@ Arg Binder::value_of(Handler read, Arg to, std::int64_t immediate) {
   op.immediate = immediate;
   builder_.emit(op);
   builder_.writes(to, true);
-  builder_.reads(to);
   return to;
 }
 
@@ -288,9 +287,9 @@ Arg Binder::literal(std::uint64_t bits, unsigned bytes) {
 }
 
 Arg Binder::temporary(unsigned bytes) {
+  // Its reads are in the same instruction: to record them would make it live before the write.
   const Arg arg = builder_.new_register(bytes);
   builder_.writes(arg, true);
-  builder_.reads(arg);
   return arg;
 }
 
