@@ -233,7 +233,7 @@ TEST_F(VirtualMemoryTest, FreshMemoryIsUnwritten) {
   const CUdeviceptr address = reserve(kBlock);
   TWIN_OK(cuMemMap(address, kBlock, 0, handle, 0));
   allow(address, kBlock);
-  EXPECT_NE(touch(address, false), CUDA_SUCCESS) << "a read of what was never written";
+  EXPECT_NE(touch(address, false), CUDA_SUCCESS) << "a read of unwritten memory";
 }
 
 /// Two devices that are peers; the context of device 0 is current.

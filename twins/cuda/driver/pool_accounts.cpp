@@ -38,7 +38,7 @@ bool grow(Pool& pool, std::uint64_t bytes) {
   return false;
 }
 
-/// What other pools of the device hold without need.
+/// Takes back the spare memory of all pools of the device.
 void release_spare(const Device& device) {
   for (const auto& pool : driver().pools.all())
     if (pool->device == &device) shrink(*pool, 0);

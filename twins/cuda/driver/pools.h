@@ -85,7 +85,7 @@ std::shared_ptr<Pool> default_pool(Device& device);
 /// cuMemPoolSetAttribute and cuMemPoolGetAttribute.
 CUresult set_pool_attribute(Pool& pool, CUmemPool_attribute attribute, const void* value);
 CUresult get_pool_attribute(Pool& pool, CUmemPool_attribute attribute, void* value);
-/// Pools give back what they hold beyond their thresholds. For calls that synchronize.
+/// Pools give back memory beyond their release thresholds. For calls that synchronize.
 void release_pool_memory(Device& device);
 /// Changes the access of a pool and of its memory.
 void set_access_of_pool(Pool& pool, std::uint32_t readers, std::uint32_t writers);

@@ -39,7 +39,7 @@ class Uses {
   std::vector<std::shared_ptr<PoolAllocation>> begun_;
 };
 
-/// Frees what the last launch allocated and nothing freed.
+/// Frees memory that the last launch allocated, if it is still in use.
 CUresult free_leftovers(const Plan& plan, Stream& stream) {
   std::vector<std::shared_ptr<PoolAllocation>> left;
   each_step<AllocateWork>(plan, [&](const AllocateWork& work) {

@@ -1,4 +1,4 @@
-// What may change in an executable graph.
+// The changes that an executable graph allows.
 #pragma once
 
 #include <memory>
