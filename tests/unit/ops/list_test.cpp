@@ -179,20 +179,23 @@ TEST(OpCases, RequestFeasibleData) {
   }
 }
 
-/// Element i of a source whose values are given, as the op sees it.
-double given_value(const CaseSource& source, std::int64_t i) {
+/// Element i of a source whose values are given, as the op sees it. `values` has all of them.
+double given_value(const CaseSource& source, const RefTensor& values, std::int64_t i) {
   const Sizes seen = sizes_of(source);
   Sizes at = {};
   for (std::size_t dim = 0; dim < kMaxDims; i /= seen[dim], ++dim)
     at[static_cast<std::size_t>(source.permute[dim])] = i % seen[dim] + source.slice[dim];
-  RefTensor values(source.sizes);
-  values.data = source.values;
   return values.at(at[0], at[1], at[2], at[3]);
 }
 
 /// Data for a source; how its strides are does not matter to a reference.
 RefTensor data_for(const CaseSource& source, std::mt19937& random) {
   RefTensor data(sizes_of(source));
+  RefTensor values;
+  if (source.fill == Fill::kValues) {
+    values = RefTensor(source.sizes);
+    values.data = source.values;
+  }
   std::int64_t i = 0;
   for (double& x : data.data) {
     const double u = static_cast<double>(random()) / 4294967296.0;
@@ -213,7 +216,7 @@ RefTensor data_for(const CaseSource& source, std::mt19937& random) {
         x = i % data.sizes[0] <= i / data.sizes[0] ? 0 : -std::numeric_limits<double>::infinity();
         break;
       case Fill::kValues:
-        x = given_value(source, i);
+        x = given_value(source, values, i);
         break;
     }
     ++i;
