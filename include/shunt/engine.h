@@ -244,6 +244,9 @@ struct SequenceTokens {
   std::int64_t sequence = 0;
   std::span<const std::int32_t> tokens = {};
   bool logits = true;  ///< whether the logits of the last token are wanted
+  /// Tokens of the same prompt that later calls append. A model with states keeps a copy of them at
+  /// the last whole block of a prompt, which may end in this call or in a later one.
+  std::int64_t following = 0;
 };
 
 /// Sequences of tokens with their cache, which are computed together: a weight that is read is used

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <random>
 
 #include "base/to_size.h"
@@ -166,6 +167,56 @@ TEST_F(EngineStates, CachedTokensHaveStates) {
   ASSERT_TRUE(found);
   EXPECT_EQ(*found, 512);
   EXPECT_EQ(append(*session, 1, Tokens(other.begin() + 512, other.end()), other), 89);
+}
+
+TEST_F(EngineStates, PiecesOfAPromptKeepTheStatesOfItsLastWholeBlock) {
+  const Tokens prompt = some_tokens(135, 1);
+  for (const std::int64_t first : {127, 128, 129, 134}) {
+    const auto session = open(session_options(2, true));
+    const Tokens start = start_of(prompt, first);
+    const std::vector<SequenceTokens> piece = {{0, start, false, 135 - first}};
+    ASSERT_TRUE(session->append_each(piece));
+    append(*session, 0, Tokens(prompt.begin() + first, prompt.end()), prompt);
+    const auto found = session->append_cached(1, prompt);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, 128) << first;
+    EXPECT_EQ(append(*session, 1, Tokens(prompt.begin() + 128, prompt.end()), prompt), 7) << first;
+  }
+}
+
+/// A batch of 64 computes a prompt of 135 tokens in three pieces, and the last one has 7 tokens.
+TEST_F(EngineStates, RequestsOfAPromptInPiecesShareItsWholeBlocks) {
+  BatcherOptions options;
+  options.session = session_options(2, true);
+  options.session.batch = 64;
+  options.own_thread = false;
+  const auto batcher = Batcher::create(model_, options);
+  ASSERT_TRUE(batcher) << batcher.error().message();
+  std::vector<std::int64_t> computed;
+  for (int i = 0; i < 2; ++i) {
+    BatchRequest request = {.tokens = some_tokens(135, 1), .max_tokens = 1, .ignore_end = true};
+    const auto stream = (*batcher)->submit(std::move(request));
+    ASSERT_TRUE(stream) << stream.error().message();
+    while ((*batcher)->step()) {
+    }
+    while (const auto event = (*stream)->poll()) {
+      if (event->end) computed.push_back(event->end->computed_tokens);
+    }
+  }
+  EXPECT_EQ(computed, (std::vector<std::int64_t>{135, 7}));
+}
+
+TEST_F(EngineStates, NumbersOfFollowingTokensAreChecked) {
+  const auto session = open(session_options(1, true));
+  const Tokens one = {1};
+  for (const std::int64_t following :
+       {std::int64_t{-1}, kContext + 1, std::numeric_limits<std::int64_t>::max()}) {
+    const std::vector<SequenceTokens> piece = {{0, one, false, following}};
+    const auto done = session->append_each(piece);
+    ASSERT_FALSE(done) << following;
+    EXPECT_THAT(done.error().message(), HasSubstr("can't follow in sequence 0"));
+  }
+  EXPECT_EQ(session->length(), 0);
 }
 
 /// A sequence has its own copy of a block, and shares the blocks after it.

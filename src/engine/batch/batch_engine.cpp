@@ -371,7 +371,7 @@ void BatchEngine::compute_together(std::span<const Piece> pieces) {
   for (const auto& [job, count, logits] : pieces) {
     tokens.push_back({job->sequence,
                       std::span(job->tokens).subspan(to_size(job->appended), to_size(count)),
-                      logits});
+                      logits, job->left() - count});
     (job->generates() ? generating : prompt) += count;
   }
   const double start = options_.clock();

@@ -43,18 +43,13 @@ Error with_path(Error error, const std::string& path) {
 
 }  // namespace
 
-std::int64_t LayerContent::position(BlockPool& pool, std::int64_t sequence) const {
-  if (states != nullptr) return states->position(sequence);
-  return windows != nullptr ? windows->position(sequence) : pool.cached(sequence);
-}
-
-Status save_sequence(const SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+Status save_sequence(const SessionPlans& plans, BlockPool& pool, LayerContent& layers,
                      std::int64_t sequence, std::uint64_t model, const std::string& path) {
   const std::span<const std::int32_t> tokens = pool.tokens(sequence);
   const std::span<const std::int64_t> blocks = pool.blocks(sequence);
   const std::span<const CacheTensor> caches = plans.cache_tensors();
   // Rows after that would be computed again.
-  const std::int64_t cached = layers.position(pool, sequence);
+  const std::int64_t cached = layers.position(sequence);
   const SavedSequence header = {model, cached, {tokens.begin(), tokens.end()}, saved_forms(caches)};
   SHUNT_ASSIGN(SavedSequenceWriter file, SavedSequenceWriter::create(path, header));
   std::vector<std::byte> rows;
@@ -66,14 +61,14 @@ Status save_sequence(const SessionPlans& plans, BlockPool& pool, const LayerCont
   };
   for (std::size_t i = 0; i < caches.size(); ++i) {
     if (caches[i].is_state) {
-      if (cached > 0) SHUNT_TRY(add(i, layers.states->slot(sequence), 1));
+      if (cached > 0) SHUNT_TRY(add(i, layers.states()->slot(sequence), 1));
       continue;
     }
     for (std::int64_t first = first_saved_row(header, header.caches[i]); first < cached;
          first += kCacheBlock) {
       std::int64_t block = blocks[to_size(first / kCacheBlock)];
       if (const auto& window = caches[i].window)
-        block = layers.windows->find(static_cast<std::int64_t>(*window), block);
+        block = layers.windows()->find(static_cast<std::int64_t>(*window), block);
       SHUNT_TRY(add(i, block * kCacheBlock, std::min(cached - first, kCacheBlock)));
     }
   }
@@ -172,7 +167,7 @@ Status SequenceFile::write_states(SessionPlans& plans, std::int64_t slot) const 
   return ok();
 }
 
-Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, LayerContent& layers,
                              std::int64_t sequence) const {
   SHUNT_TRY(check_caches(plans));
   const Status intact = check_data(bytes(), header_);
@@ -184,24 +179,24 @@ Status SequenceFile::restore(SessionPlans& plans, BlockPool& pool, const LayerCo
     ~Undo() {
       if (needed && windows != nullptr) windows->abandon();
     }
-  } undo{layers.windows};
+  } undo{layers.windows()};
   Status replaced = replace(plans, pool, layers, sequence);
   undo.needed = !replaced;
   return replaced;
 }
 
-Status SequenceFile::replace(SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+Status SequenceFile::replace(SessionPlans& plans, BlockPool& pool, LayerContent& layers,
                              std::int64_t sequence) const {
   const SavedSequence& saved = header_.sequence;
-  StateSlots* const states = layers.states;
+  StateSlots* const states = layers.states();
   SequenceReplacement replacement(pool, sequence);
   if (!replacement.set_tokens(saved.tokens, saved.cached)) return context_is_full(pool);
-  SHUNT_TRY(plans.make_copies(pool, layers.windows));
+  SHUNT_TRY(plans.make_copies(pool, layers.windows()));
   SHUNT_TRY(write_rows(plans, {}, replacement.missing()));
-  if (layers.windows != nullptr) SHUNT_TRY(write_windows(plans, *layers.windows, sequence));
+  if (layers.windows() != nullptr) SHUNT_TRY(write_windows(plans, *layers.windows(), sequence));
   const auto commit = [&] {
     replacement.commit();
-    if (layers.windows != nullptr) layers.windows->finish(sequence);
+    if (layers.windows() != nullptr) layers.windows()->finish(sequence);
   };
   if (states == nullptr) {
     commit();
@@ -219,7 +214,7 @@ Status SequenceFile::replace(SessionPlans& plans, BlockPool& pool, const LayerCo
     }
   } undo{*states, sequence};
   if (saved.cached > 0) {
-    const SlotPair slots = states->begin(sequence, saved.cached, false);
+    const SlotPair slots = states->begin(sequence, saved.cached, 0);
     undo.needed = true;
     SHUNT_TRY(write_states(plans, slots.target));
   }

@@ -10,26 +10,16 @@
 
 #include "base/file.h"
 #include "engine/session/block_pool.h"
+#include "engine/session/layer_content.h"
 #include "engine/session/saved_sequence.h"
 #include "engine/session/sequence_replacement.h"
 #include "engine/session/session_plans.h"
-#include "engine/session/state_slots.h"
-#include "engine/session/window_rows.h"
 
 namespace shunt {
 
-/// The content of layers that do not keep a row for each token; null for a model without.
-struct LayerContent {
-  StateSlots* states = nullptr;
-  WindowRows* windows = nullptr;
-
-  /// The number of a sequence's first tokens that all layers can go on from.
-  std::int64_t position(BlockPool& pool, std::int64_t sequence) const;
-};
-
 /// Writes the tokens of a sequence, and the rows and states of those that are computed. No copies
 /// may be pending. `model`: its fingerprint.
-Status save_sequence(const SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+Status save_sequence(const SessionPlans& plans, BlockPool& pool, LayerContent& layers,
                      std::int64_t sequence, std::uint64_t model, const std::string& path);
 
 /// A file whose header has been checked. Errors name its path.
@@ -42,7 +32,7 @@ class SequenceFile {
   /// Replaces a sequence by the file's. No copies may be pending. Invalid if the caches are others,
   /// or if the tokens do not fit; BadFile if the rows are damaged. After an error the sequence has
   /// its tokens; those rows that were overwritten count as lost.
-  Status restore(SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+  Status restore(SessionPlans& plans, BlockPool& pool, LayerContent& layers,
                  std::int64_t sequence) const;
 
  private:
@@ -50,7 +40,7 @@ class SequenceFile {
   SavedBytes bytes() const;
   Status check_caches(const SessionPlans& plans) const;
   Error context_is_full(const BlockPool& pool) const;
-  Status replace(SessionPlans& plans, BlockPool& pool, const LayerContent& layers,
+  Status replace(SessionPlans& plans, BlockPool& pool, LayerContent& layers,
                  std::int64_t sequence) const;
   Status write_rows(SessionPlans& plans, std::optional<std::size_t> window,
                     std::span<const MissingRows> missing) const;

@@ -15,12 +15,11 @@
 #include "engine/load/session_steps.h"
 #include "engine/model_state.h"
 #include "engine/session/block_pool.h"
+#include "engine/session/layer_content.h"
 #include "engine/session/model_fingerprint.h"
 #include "engine/session/sequence_file.h"
 #include "engine/session/session_plans.h"
-#include "engine/session/state_slots.h"
 #include "engine/session/step_inputs.h"
-#include "engine/session/window_rows.h"
 #include "shunt/message.h"
 #include "shunt/plan.h"
 
@@ -30,7 +29,8 @@ struct Session::State {
   /// Tokens that were appended to a sequence, and the logits to compute.
   struct Piece {
     std::int64_t sequence = 0;
-    std::int64_t first = 0;  ///< logits are computed from this token on
+    std::int64_t first = 0;      ///< logits are computed from this token on
+    std::int64_t following = 0;  ///< SequenceTokens::following
   };
   struct Request {
     std::vector<Piece> pieces = {};
@@ -56,8 +56,9 @@ struct Session::State {
       : model(std::move(of)),
         options(complete_options),
         pool(pool_options(complete_options)),
+        layers(pool, options.sequences),
         started(to_size(options.sequences)) {
-    if (model->info().state_bytes > 0) states.emplace(pool, options.sequences, options.checkpoints);
+    if (model->info().state_bytes > 0) layers.add_states(options.checkpoints);
     if (!model->info().windows.empty()) add_windows();
     const auto now = model->state();  // held while it is walked through
     for (const Device* device : now->devices) {
@@ -73,8 +74,7 @@ struct Session::State {
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
   std::shared_ptr<HostRows> host = {};            // null: none; outlives the plans
   BlockPool pool;  // tokens, and where they are in the caches or in copies of them
-  std::optional<StateSlots> states = {};   // of models that have states
-  std::optional<WindowRows> windows = {};  // of models that have layers with windows
+  LayerContent layers;
   /// The number of first tokens that will be in the caches once steps under way have ended.
   PerSequence<std::int64_t> started;
   std::map<std::int64_t, std::size_t> writing = {};  // shared blocks that a piece's steps write
@@ -100,32 +100,7 @@ struct Session::State {
     std::vector<WindowRows::Window> all;
     for (const std::int64_t window : model->info().windows)
       all.push_back({window, window_rows(shape, window)});
-    windows.emplace(pool, options.sequences, all);
-    if (!states) return;
-    states->set_condition([this](std::int64_t sequence, std::int64_t position) {
-      return windows->covers(sequence, position);
-    });
-  }
-
-  /// Whether tokens with rows in the cache may be computed again.
-  bool repeats_tokens() const { return states || windows; }
-
-  /// Lets states and windows go on from the same token of a sequence.
-  void align(std::int64_t sequence) {
-    if (!states || !windows) return;
-    if (!windows->covers(sequence, states->position(sequence))) states->restart(sequence);
-    windows->go_on(sequence, states->position(sequence));
-  }
-
-  /// The token that a sequence continues from if the steps of a call fail.
-  std::int64_t start_again(std::int64_t sequence) const {
-    return states ? states->last_checkpoint(sequence) : windows->position(sequence);
-  }
-
-  void abandon_steps() {
-    if (windows) windows->abandon();
-    if (states) states->abandon();
-    for (std::int64_t i = 0; i < options.sequences; ++i) align(i);
+    layers.add_windows(all);
   }
 
   std::int64_t vocabulary() const { return model->info().vocabulary; }
@@ -137,16 +112,12 @@ struct Session::State {
 
   void truncate(std::int64_t sequence, std::int64_t length) {
     pool.truncate(sequence, length);
-    if (windows) windows->truncate(sequence);
-    if (states) states->truncate(sequence);
-    align(sequence);
+    layers.truncate(sequence);
   }
 
   void fork(std::int64_t from, std::int64_t to, std::int64_t length) {
     pool.fork(from, to, length);
-    if (windows) windows->fork(from, to);
-    if (states) states->fork(from, to);
-    align(to);
+    layers.fork(from, to);
   }
 
   Status check_sequence(std::int64_t sequence) const {
@@ -161,6 +132,10 @@ struct Session::State {
       SHUNT_TRY(check_sequence(piece.sequence));
       const std::int64_t sequence = piece.sequence;
       if (named[sequence]) return invalid("sequence {} is named twice", sequence);
+      if (piece.following < 0 || piece.following > options.context) {
+        return invalid("{} tokens can't follow in sequence {}: the context holds {}",
+                       piece.following, sequence, options.context);
+      }
       named[sequence] = true;
       Status known = check_tokens(piece.tokens, vocabulary());
       if (!known && options.sequences > 1)
@@ -192,7 +167,7 @@ struct Session::State {
       std::vector<std::int64_t> lengths = {};  // of sequences that may be longer by now
       bool needed = true;
       ~Undo() {
-        if (needed) state.abandon_steps();
+        if (needed) state.layers.abandon();
         for (std::size_t i = 0; needed && i < lengths.size(); ++i)
           state.truncate(more[i].sequence, lengths[i]);
       }
@@ -269,9 +244,8 @@ struct Session::State {
     copies.reset();
     std::int64_t lost = cached();
     pool.lose_content();
-    if (windows) windows->clear();
-    if (states) states->clear();
-    if (!repeats_tokens()) {  // else tokens are computed again, whatever rows there are
+    layers.clear();
+    if (!layers.repeats_tokens()) {  // else tokens are computed again, whatever rows there are
       for (const BlockCopy& copy : pool.pending()) lost -= copy.rows * pool.users(copy.to);
     }
     if (lost <= 0) return;
@@ -279,28 +253,25 @@ struct Session::State {
                                 counted(static_cast<std::uint64_t>(lost), "token"), with));
   }
 
-  LayerContent layers() { return {states ? &*states : nullptr, windows ? &*windows : nullptr}; }
-
   /// Does some work with the rows of caches: with the plans made, and all copies.
   Status on_rows(const std::function<Status()>& work) {
     return on_any_devices([&]() -> Status {
-      SHUNT_TRY(plans->make_copies(pool, layers().windows));
-      abandon_steps();
+      SHUNT_TRY(plans->make_copies(pool, layers.windows()));
+      layers.abandon();
       return work();
     });
   }
 
   /// Computes the tokens that are not in the caches. Where several devices compute, steps overlap.
   Status compute(Request& request) {
-    SHUNT_TRY(plans->make_copies(pool, layers().windows));
+    SHUNT_TRY(plans->make_copies(pool, layers.windows()));
     writing.clear();
-    abandon_steps();
+    layers.abandon();
     for (std::int64_t i = 0; i < options.sequences; ++i) started[i] = 0;
     for (const Piece& piece : request.pieces) {
-      if (windows) windows->open(piece.sequence, piece.first);
-      align(piece.sequence);
+      layers.open(piece.sequence, piece.first);
       find_start(piece);
-      if (windows) windows->keep_start(piece.sequence, start_again(piece.sequence));
+      layers.keep_start(piece.sequence);
     }
     // After an error, or an exception, some steps may still run; their results are ignored.
     struct WaitedFor : std::deque<Underway> {
@@ -323,7 +294,7 @@ struct Session::State {
   /// before, and may be shared, are not any more.
   void lose_rewritten(const Request& request, const std::deque<Underway>& underway) {
     for (const Underway& step : underway) {
-      for (std::size_t i = 0; repeats_tokens() && i < step.tokens.size(); ++i) {
+      for (std::size_t i = 0; layers.repeats_tokens() && i < step.tokens.size(); ++i) {
         const auto blocks = pool.blocks(request.pieces[i].sequence);
         for (std::int64_t row = step.starts[i]; row < step.ends[i];
              row = (row / kCacheBlock + 1) * kCacheBlock)
@@ -335,21 +306,8 @@ struct Session::State {
   /// The tokens of a sequence that need no step any more.
   void find_start(const Piece& piece) {
     std::int64_t& start = started[piece.sequence];
-    start = repeats_tokens() ? advance(piece.sequence, piece.first)
-                             : std::max(start, pool.cached(piece.sequence));
-  }
-
-  /// The last token up to `most` that states and windows can go on from.
-  std::int64_t advance(std::int64_t sequence, std::int64_t most) {
-    if (!states) {
-      windows->advance(sequence, most);
-      return windows->position(sequence);
-    }
-    const std::int64_t before = states->position(sequence);
-    states->advance(sequence, most);
-    const std::int64_t start = states->position(sequence);
-    if (windows && start > before) windows->go_on(sequence, start);
-    return start;
+    start = layers.repeats_tokens() ? layers.advance(piece.sequence, piece.first)
+                                    : std::max(start, pool.cached(piece.sequence));
   }
 
   Status compute_steps(Request& request, std::deque<Underway>& underway) {
@@ -396,8 +354,12 @@ struct Session::State {
     return (before ? piece.first : pool.length(piece.sequence)) - started[piece.sequence];
   }
 
-  /// Whether logits are wanted at the end of a piece: a caller that has more tokens asks for none.
-  bool ends_prompt(const Piece& piece) const { return piece.first < pool.length(piece.sequence); }
+  /// The length of a sequence when its prompt has ended; 0: not known. A caller that wants logits
+  /// has no more tokens of the prompt, unless it names them.
+  std::int64_t prompt_end(const Piece& piece) const {
+    const std::int64_t length = pool.length(piece.sequence);
+    return piece.following > 0 || piece.first < length ? length + piece.following : 0;
+  }
 
   bool is_done(const Request& request, bool all) const {
     return std::ranges::all_of(request.pieces,
@@ -413,10 +375,10 @@ struct Session::State {
     for (std::size_t i = 0; i < request.pieces.size() && room > 0; ++i) {
       const Piece& piece = request.pieces[i];
       std::int64_t wanted = std::min(left(request, piece, all), room);
-      if (states && wanted > 0) {
+      if (layers.states() != nullptr && wanted > 0) {
         const std::int64_t position = started[piece.sequence];
         const std::int64_t end =
-            StateSlots::step_end(position, pool.length(piece.sequence), ends_prompt(piece));
+            StateSlots::step_end(position, pool.length(piece.sequence), prompt_end(piece));
         wanted = std::min(wanted, end - position);
       }
       if (wanted > 0) entries -= ceil_div(started[piece.sequence] + wanted, kCacheBlock);
@@ -436,7 +398,7 @@ struct Session::State {
     for (std::int64_t i = first / kCacheBlock; i * kCacheBlock < first + wanted; ++i) {
       const std::int64_t block = blocks[to_size(i)];
       // It is in the cache already: the next step continues after it.
-      if (!repeats_tokens() && i * kCacheBlock >= first && pool.filled(block) > 0)
+      if (!layers.repeats_tokens() && i * kCacheBlock >= first && pool.filled(block) > 0)
         return i * kCacheBlock - first;
       if (!pool.is_shared(block)) continue;
       const auto [writer, is_new] = written.try_emplace(block, number);
@@ -455,24 +417,16 @@ struct Session::State {
     return part;
   }
 
-  Status begin_windows(std::int64_t sequence, std::int64_t end, StepPart& part) {
-    SHUNT_TRY(windows->begin(sequence, end));
-    for (std::int64_t i = 0; i < windows->windows(); ++i)
-      part.windows.push_back(windows->table(i, sequence));
-    return ok();
-  }
-
   Status start(const Request& request, std::span<StepPart> parts, StepPlan& at,
                std::deque<Underway>& underway) {
-    for (std::size_t i = 0; repeats_tokens() && i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].tokens.empty()) continue;
       const std::int64_t end = parts[i].length + std::ssize(parts[i].tokens);
       const Piece& piece = request.pieces[i];
-      if (states) parts[i].slots = states->begin(piece.sequence, end, ends_prompt(piece));
-      if (windows) SHUNT_TRY(begin_windows(piece.sequence, end, parts[i]));
+      SHUNT_TRY(layers.begin(piece.sequence, end, prompt_end(piece), parts[i]));
     }
     SHUNT_TRY(fill_step(*at.plan, *at.step, parts, at.granularity));
-    if (windows) windows->pass();
+    layers.pass();
     Underway step = {.plan = &at};
     for (const StepPart& part : parts) {
       step.tokens.push_back(std::ssize(part.tokens));
@@ -522,8 +476,7 @@ struct Session::State {
     for (std::size_t i = 0; i < step.tokens.size(); ++i) {
       if (step.tokens[i] == 0) continue;
       pool.mark_cached(request.pieces[i].sequence, step.ends[i]);
-      if (states) states->finish(request.pieces[i].sequence);
-      if (windows) windows->finish(request.pieces[i].sequence);
+      layers.finish(request.pieces[i].sequence);
       computed += step.tokens[i];
     }
     if (underway.empty()) writing.clear();
@@ -594,9 +547,9 @@ Result<std::span<const float>> Session::append_each(std::span<const SequenceToke
     State::Request request;
     std::vector<std::size_t> places;  // of logits, by piece
     std::size_t wanted = 0;
-    for (const auto& [sequence, tokens, logits] : more) {
+    for (const auto& [sequence, tokens, logits, following] : more) {
       const std::int64_t length = state_->pool.length(sequence) + std::ssize(tokens);
-      request.pieces.push_back({sequence, logits ? length - 1 : length});
+      request.pieces.push_back({sequence, logits ? length - 1 : length, following});
       places.push_back(wanted);
       if (logits) ++wanted;
     }
@@ -669,8 +622,7 @@ Status Session::save(std::int64_t sequence, const std::string& path) {
         SHUNT_TRY(state_->check_sequence(sequence));
         SHUNT_ASSIGN(const std::uint64_t model, model_fingerprint(state_->loaded->file));
         return state_->on_rows([&] {
-          return save_sequence(*state_->plans, state_->pool, state_->layers(), sequence, model,
-                               path);
+          return save_sequence(*state_->plans, state_->pool, state_->layers, sequence, model, path);
         });
       },
       path);
@@ -685,8 +637,8 @@ Status Session::restore(std::int64_t sequence, const std::string& path) {
         SHUNT_TRY(file.check_model(model, state_->vocabulary()));
         return state_->on_rows([&] {
           const Status restored =
-              file.restore(*state_->plans, state_->pool, state_->layers(), sequence);
-          state_->align(sequence);
+              file.restore(*state_->plans, state_->pool, state_->layers, sequence);
+          state_->layers.align(sequence);
           return restored;
         });
       },
@@ -718,10 +670,10 @@ Result<std::int64_t> Session::append_cached(std::int64_t sequence,
     SHUNT_TRY(state_->check({&only, 1}));
     const std::int64_t before = state_->pool.length(sequence);
     const std::int64_t known = state_->pool.append_known(sequence, tokens);
-    if (!state_->repeats_tokens()) return known;
+    if (!state_->layers.repeats_tokens()) return known;
     // Tokens after the place where the sequence can go on would be computed again.
     const std::int64_t length = state_->pool.length(sequence);
-    const std::int64_t start = std::min(length, state_->advance(sequence, length));
+    const std::int64_t start = std::min(length, state_->layers.advance(sequence, length));
     state_->truncate(sequence, std::max(before, start));
     return state_->pool.length(sequence) - before;
   });

@@ -24,11 +24,12 @@ StateSlots::StateSlots(BlockPool& pool, std::int64_t sequences, std::int64_t che
   slots_[kZero].users = sequences;
 }
 
-std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length, bool prompt_ends) {
-  const std::int64_t last_block = last_block_before(length);
+std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length,
+                                  std::int64_t prompt_end) {
+  const std::int64_t last_block = prompt_end > 0 ? last_block_before(prompt_end) : 0;
   const std::int64_t next = (position / kDistance + 1) * kDistance;
-  if (prompt_ends && last_block > position) return std::min(last_block, next);
-  return std::min(length, next);
+  const std::int64_t end = std::min(length, next);
+  return last_block > position ? std::min(last_block, end) : end;
 }
 
 bool StateSlots::is_valid(const Place& place) const {
@@ -75,12 +76,12 @@ void StateSlots::use(Sequence& sequence, std::int64_t position, std::int64_t slo
 
 /// Whether the states at `end` are kept: at regular distances, and at the last whole block before
 /// the end of a prompt.
-bool StateSlots::is_checkpoint(std::int64_t sequence, std::int64_t end, bool prompt_ends) const {
+bool StateSlots::is_checkpoint(std::int64_t end, std::int64_t prompt_end) const {
   if (end % kCacheBlock != 0 || pending_ == most_pending_) return false;
-  return end % kDistance == 0 || (prompt_ends && end == last_block_before(pool_.length(sequence)));
+  return end % kDistance == 0 || (prompt_end > 0 && end == last_block_before(prompt_end));
 }
 
-SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, bool prompt_ends) {
+SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, std::int64_t prompt_end) {
   Step& step = steps_.emplace_back(Step{.sequence = number});
   Sequence& sequence = sequences_[number];
   const std::int64_t source = sequence.slot;
@@ -89,7 +90,7 @@ SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, bool prompt_en
   const std::int64_t target = alone ? source : take();
   slots_[target].place = {};
   use(sequence, end, target);
-  if (is_checkpoint(number, end, prompt_ends)) {
+  if (is_checkpoint(end, prompt_end)) {
     const std::int64_t block = pool_.blocks(number)[to_size(end / kCacheBlock - 1)];
     step.slot = target;
     step.place = {block, pool_.content(block)};

@@ -44,9 +44,9 @@ class Account {
 
   void start_step(std::int64_t sequence, std::int64_t most) {
     const std::int64_t position = slots.position(sequence);
-    const std::int64_t end =
-        std::min(StateSlots::step_end(position, pool.length(sequence), true), most);
-    const SlotPair pair = slots.begin(sequence, end, true);
+    const std::int64_t end = std::min(
+        StateSlots::step_end(position, pool.length(sequence), pool.length(sequence)), most);
+    const SlotPair pair = slots.begin(sequence, end, pool.length(sequence));
     EXPECT_NE(pair.target, StateSlots::kZero);
     EXPECT_EQ(content[to_size(pair.source)], first(sequence, position)) << "slot " << pair.source;
     content[to_size(pair.target)] = first(sequence, end);
@@ -95,16 +95,21 @@ Tokens range(std::int32_t first, std::int64_t count) {
 }
 
 TEST(StateSlots, StepsEndAtRegularDistancesAndAtAPromptsLastWholeBlock) {
-  EXPECT_EQ(StateSlots::step_end(0, 700, true), 512);
-  EXPECT_EQ(StateSlots::step_end(512, 700, true), 640);
-  EXPECT_EQ(StateSlots::step_end(640, 700, true), 700);
-  EXPECT_EQ(StateSlots::step_end(700, 701, true), 701);
-  EXPECT_EQ(StateSlots::step_end(0, 64, true), 64);
-  EXPECT_EQ(StateSlots::step_end(0, 65, true), 64);
-  EXPECT_EQ(StateSlots::step_end(500, 520, true), 512);
-  // A piece of a prompt has no such block.
-  EXPECT_EQ(StateSlots::step_end(0, 300, false), 300);
-  EXPECT_EQ(StateSlots::step_end(300, 700, false), 512);
+  EXPECT_EQ(StateSlots::step_end(0, 700, 700), 512);
+  EXPECT_EQ(StateSlots::step_end(512, 700, 700), 640);
+  EXPECT_EQ(StateSlots::step_end(640, 700, 700), 700);
+  EXPECT_EQ(StateSlots::step_end(700, 701, 701), 701);
+  EXPECT_EQ(StateSlots::step_end(0, 64, 64), 64);
+  EXPECT_EQ(StateSlots::step_end(0, 65, 65), 64);
+  EXPECT_EQ(StateSlots::step_end(500, 520, 520), 512);
+  // The end of the prompt is not known.
+  EXPECT_EQ(StateSlots::step_end(0, 300, 0), 300);
+  EXPECT_EQ(StateSlots::step_end(300, 700, 0), 512);
+  // The prompt ends in a later call. Its last whole block ends at 256.
+  EXPECT_EQ(StateSlots::step_end(0, 200, 300), 200);
+  EXPECT_EQ(StateSlots::step_end(200, 290, 300), 256);
+  EXPECT_EQ(StateSlots::step_end(256, 290, 300), 290);
+  EXPECT_EQ(StateSlots::step_end(0, 256, 300), 256);
 }
 
 TEST(StateSlots, ASequenceGoesBackToTheLastCheckpointBefore) {
