@@ -7,10 +7,11 @@
 
 namespace twin_test {
 
-/// add_one(address, n): adds 1 to each of n numbers, one a thread.
-/// spin(address, count): one thread writes 1, 2, ... count to a word.
-/// out_of_bounds(address): writes far beyond any allocation.
-/// shared(address, n): passes n numbers of a block through dynamic shared memory, reversed.
+/// Kernels for tests of the driver.
+///
+/// add_one adds 1 to each of n numbers. spin writes the numbers from 1 to count to one word.
+/// out_of_bounds writes far beyond any allocation. shared reverses n numbers of a block through
+/// dynamic shared memory.
 inline std::string vector_kernels() {
   return module(R"(
 .global .align 4 .u32 counter = 7;

@@ -1,6 +1,6 @@
-// Multiply-adds that are rounded once, from exact products and sums rounded to odd: a sum with at
-// least two bits more than the result, whose last bit is set if it is inexact, rounds further as
-// the exact one does.
+// Multiply-adds that are rounded once, from exact products and sums rounded to odd. Such a sum
+// has at least two bits more than the result, and its last bit is set if it is inexact. It rounds
+// further as the exact one does.
 #pragma once
 
 #include "cuda/instructions/float_values.h"

@@ -14,9 +14,9 @@
 
 namespace cuda_twin {
 
-/// A variable's place. `offset` is a device address for .global and .const; for .shared and .param
-/// of a kernel the place in the block's or the launch's bytes; for .local and all other .param the
-/// place in the frame of the function, from Warp::local_base on.
+/// A variable's place. `offset` is a device address for .global and .const. For .shared and .param
+/// of a kernel it is the place in the block's or the launch's bytes. For .local and all other
+/// .param it is the place in the frame of the function, from Warp::local_base on.
 struct Place {
   ptx::Space space = ptx::Space::kGlobal;
   std::uint64_t offset = 0;
