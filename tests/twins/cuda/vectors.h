@@ -9,9 +9,9 @@ namespace twin_test {
 
 /// Kernels for tests of the driver.
 ///
-/// add_one adds 1 to each of n numbers. spin writes the numbers from 1 to count to one word.
-/// out_of_bounds writes far beyond any allocation. shared reverses n numbers of a block through
-/// dynamic shared memory.
+/// Kernel add_one adds 1 to each of n numbers. Kernel spin writes the numbers from 1 to count to
+/// one word. Kernel out_of_bounds writes far beyond any allocation. Kernel shared reverses n
+/// numbers of a block through dynamic shared memory.
 inline std::string vector_kernels() {
   return module(R"(
 .global .align 4 .u32 counter = 7;
