@@ -2,6 +2,7 @@
 // blocks of 2 MiB of the device; one above 1 MiB has blocks of its own.
 #include "cuda/call.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/round_up.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -10,10 +11,6 @@ namespace {
 constexpr std::uint64_t kGranule = 512;
 constexpr std::uint64_t kBlock = std::uint64_t{2} << 20;
 constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
-
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) {
-  return (bytes + to - 1) / to * to;
-}
 
 std::uint64_t charged_for(std::uint64_t bytes) {
   return bytes > kLarge ? round_up(bytes, kBlock) : round_up(bytes, kGranule);

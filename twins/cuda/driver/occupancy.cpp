@@ -2,16 +2,13 @@
 
 #include "cuda/call.h"
 #include "cuda/driver/launch.h"
+#include "cuda/driver/round_up.h"
 
 namespace cuda_twin {
 namespace {
 
 constexpr std::uint64_t kRegistersSm = 65536;
 constexpr std::uint64_t kSharedGranule = 128;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 CUresult blocks_of(Context& context, int* blocks, CUfunction handle, int threads,
                    std::uint64_t shared) {

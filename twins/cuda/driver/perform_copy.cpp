@@ -14,7 +14,7 @@ namespace cuda_twin {
 namespace {
 
 /// Where a row begins: in an extent, or in pageable memory of the host.
-struct Place {
+struct CopyPlace {
   ExtentPtr extent;
   std::uint64_t address = 0;
   std::uint64_t offset() const { return address - extent->begin; }
@@ -24,14 +24,14 @@ struct Place {
   }
 };
 
-bool find(std::uint64_t address, CopyWork::Side side, Place& place) {
+bool find(std::uint64_t address, CopyWork::Side side, CopyPlace& place) {
   place.address = address;
   place.extent = driver().space->find(address);
   if (place.extent == nullptr) return side != CopyWork::Side::kDevice;
   return side != CopyWork::Side::kHost || is_of_host(place.extent->kind);
 }
 
-bool move_part(const Place& to, const Place& from, std::uint64_t bytes) {
+bool move_part(const CopyPlace& to, const CopyPlace& from, std::uint64_t bytes) {
   if (to.extent == nullptr && from.extent == nullptr) {
     std::vector<std::byte> between(bytes);
     return read_host(between.data(), from.address, bytes) &&
@@ -52,11 +52,11 @@ bool move_part(const Place& to, const Place& from, std::uint64_t bytes) {
 }
 
 /// Device of a place; -1 is the host.
-int device_of(const Place& place) {
+int device_of(const CopyPlace& place) {
   return place.extent == nullptr || !is_of_device(place.extent->kind) ? -1 : place.extent->device;
 }
 
-cuda_twin_direction direction_of(const Place& to, const Place& from, bool staged) {
+cuda_twin_direction direction_of(const CopyPlace& to, const CopyPlace& from, bool staged) {
   const int target = device_of(to);
   const int source = staged ? -1 : device_of(from);
   if (target < 0) return CUDA_TWIN_TO_HOST;
@@ -65,7 +65,7 @@ cuda_twin_direction direction_of(const Place& to, const Place& from, bool staged
 }
 
 /// Races of copies and fills with other work. An error if findings end the work.
-CUresult check_races(Context& context, const Place& place, std::uint64_t bytes,
+CUresult check_races(Context& context, const CopyPlace& place, std::uint64_t bytes,
                      std::uint64_t number, bool write) {
   if (place.extent == nullptr || setting(Setting::kCheckRaces) == 0) return CUDA_SUCCESS;
   const std::string text = races::on_copy(*driver().space, number, place.address, bytes, write);
@@ -97,8 +97,8 @@ class Copier {
     std::uint64_t to = work_.to + plane * work_.to_plane + row * work_.to_pitch;
     std::uint64_t from = work_.from + plane * work_.from_plane + row * work_.from_pitch;
     for (std::uint64_t left = work_.row_bytes; left > 0;) {
-      Place target;
-      Place source;
+      CopyPlace target;
+      CopyPlace source;
       if (!find(to, work_.to_side, target)) return illegal("write", to, left);
       if (work_.staged == nullptr && !find(from, work_.from_side, source)) {
         return illegal("read", from, left);
@@ -115,7 +115,7 @@ class Copier {
     return CUDA_SUCCESS;
   }
 
-  bool move(const Place& target, const Place& source, std::uint64_t bytes) {
+  bool move(const CopyPlace& target, const CopyPlace& source, std::uint64_t bytes) {
     if (work_.staged == nullptr) return move_part(target, source, bytes);
     const std::byte* const data = work_.staged->data() + staged_;
     staged_ += bytes;
@@ -160,7 +160,7 @@ CUresult perform_fill(Context& context, const FillWork& work, std::uint64_t numb
   const std::uint64_t bytes = work.width * work.element_bytes;
   if (bytes == 0) return CUDA_SUCCESS;
   for (std::uint64_t row = 0; row < work.height; ++row) {
-    Place place;
+    CopyPlace place;
     const std::uint64_t at = work.to + row * work.pitch;
     if (!find(at, CopyWork::Side::kDevice, place) || place.room() < bytes) {
       return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS,

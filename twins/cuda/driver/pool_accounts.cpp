@@ -1,4 +1,5 @@
 #include "cuda/driver/pool_accounts.h"
+#include "cuda/driver/round_up.h"
 
 #include <algorithm>
 
@@ -6,12 +7,8 @@ namespace cuda_twin {
 namespace {
 
 /// A pool takes memory of the device in blocks, smaller ones where the device is nearly full.
-constexpr std::uint64_t kBlock = std::uint64_t{32} << 20;
+constexpr std::uint64_t kPoolBlock = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSmallBlock = std::uint64_t{2} << 20;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 std::uint64_t pending_elsewhere(const Pool& pool, const Stream* stream) {
   std::uint64_t bytes = 0;
@@ -28,7 +25,7 @@ std::uint64_t outstanding(const Pool& pool) {
 /// Takes memory of the device until the pool has `bytes` in all.
 bool grow(Pool& pool, std::uint64_t bytes) {
   const std::uint64_t missing = bytes - pool.reserved;
-  for (const std::uint64_t unit : {kBlock, kSmallBlock}) {
+  for (const std::uint64_t unit : {kPoolBlock, kSmallBlock}) {
     const std::uint64_t more = round_up(missing, unit);
     if (!charge(*pool.device, more)) continue;
     pool.reserved += more;
@@ -53,7 +50,7 @@ bool has_room(const Pool& pool, std::uint64_t charged) {
 
 void shrink(Pool& pool, std::uint64_t keep) {
   const std::uint64_t target =
-      std::min(pool.reserved, round_up(std::max(keep, outstanding(pool)), kBlock));
+      std::min(pool.reserved, round_up(std::max(keep, outstanding(pool)), kPoolBlock));
   refund(*pool.device, pool.reserved - target);
   pool.reserved = target;
 }

@@ -16,10 +16,6 @@ constexpr std::uint32_t kMostFrames = 1024;  ///< of a warp
 constexpr std::size_t kMostStorage = std::size_t{8} << 20;
 constexpr std::uint64_t kFrameAlignment = 16;
 
-unsigned first_lane(LaneMask lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes));
-}
-
 void give_registers(Frame& frame, const FunctionInfo& function) {
   const std::size_t predicate_bytes = std::size_t{function.predicates} * sizeof(LaneMask);
   const std::size_t bytes = function.register_bytes + predicate_bytes;

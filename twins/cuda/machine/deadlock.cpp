@@ -4,15 +4,12 @@
 #include <string>
 
 #include "cuda/machine/grid.h"
+#include "cuda/machine/groups.h"
 
 namespace cuda_twin {
 namespace {
 
 constexpr unsigned kMostWarps = 4;  ///< named in an error
-
-unsigned first_lane(LaneMask lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes));
-}
 
 /// The group goes on without the lanes that it waits for.
 bool force(Warp& warp, Group& group) {

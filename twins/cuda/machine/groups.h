@@ -1,9 +1,15 @@
 // Groups of lanes: how they split, meet and wait.
 #pragma once
 
+#include <bit>
 #include "cuda/machine/warp.h"
 
 namespace cuda_twin {
+
+/// Of a mask that is not 0.
+inline unsigned first_lane(LaneMask lanes) {
+  return static_cast<unsigned>(std::countr_zero(lanes));
+}
 
 /// No op: of Warp::meet where no group is ahead.
 inline constexpr std::uint32_t kNoOp = 0xFFFFFFFFu;

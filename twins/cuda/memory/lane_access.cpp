@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cuda/memory/hex.h"
 #include "cuda/races/check.h"
 
 namespace cuda_twin {
@@ -9,12 +10,6 @@ namespace cuda_twin {
 namespace {
 
 using PtxSpace = ptx::Space;
-
-std::string in_hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string access_text(AccessFlags access, unsigned bytes) {
   return std::string(name_of_access(access)) + " of " + std::to_string(bytes) +

@@ -6,6 +6,7 @@
 #include <map>
 #include <shared_mutex>
 
+#include "cuda/memory/hex.h"
 #include "cuda/memory/storage.h"
 #include "cuda/races/work_order.h"
 
@@ -196,16 +197,6 @@ ExtentPtr Space::find(std::uint64_t address) const {
 }
 
 namespace {
-
-std::string in_hex(std::uint64_t value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), kDigits[value & 15]);
-    value >>= 4;
-  } while (value != 0);
-  return "0x" + text;
-}
 
 std::string counted(std::uint64_t bytes) {
   return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");

@@ -8,7 +8,7 @@
 namespace cuda_twin::ptx {
 namespace {
 
-constexpr unsigned kDeepest = 4;         ///< of operands in operands
+constexpr unsigned kDeepestOperand = 4;  ///< of operands in operands
 constexpr std::size_t kMostItems = 512;  ///< of a vector or list
 
 bool is_special(std::string_view name) {
@@ -73,7 +73,7 @@ void FunctionReader::keep_wishes(Operand& operand, Line line, std::string_view u
 }
 
 bool FunctionReader::operand(Operand& operand, unsigned depth) {
-  if (depth > kDeepest) return tokens_.fail("operands are nested too deeply");
+  if (depth > kDeepestOperand) return tokens_.fail("operands are nested too deeply");
   if (tokens_.take_sign("[")) return address(operand, depth);
   if (tokens_.take_sign("{")) {
     operand.kind = Operand::Kind::kVector;
