@@ -38,7 +38,7 @@ Error absolute(Real bound) {
 /// Values of both signs from 2^least on, evenly in the exponent.
 std::vector<uint32_t> spread(int least, int most, bool negative, std::size_t count = 8192) {
   std::vector<uint32_t> values;
-  Numbers numbers(7);
+  RandomNumbers numbers(7);
   for (std::size_t i = 0; i < count; ++i) {
     const auto exponent = static_cast<uint64_t>(127 + least) +
                           numbers.next() % static_cast<uint64_t>(most - least + 1);
@@ -120,7 +120,7 @@ TEST(CudaApproximate, SinesAndCosines) {
   const auto cosine = [](Real x) { return std::cos(x); };
   std::vector<uint32_t> near;
   std::vector<uint32_t> far;
-  Numbers numbers(1);
+  RandomNumbers numbers(1);
   for (int i = 0; i < 8192; ++i) {
     const auto unit =
         static_cast<float>(static_cast<int>(numbers.next() % 2000001) - 1000000) / 1e6f;
@@ -398,7 +398,7 @@ TEST(CudaApproximate, GrossFormsOfDoubleUseTheUpperWord) {
   EXPECT_EQ(
       lanes<uint64_t>("rsqrt.approx.ftz.f64 %d, %a", inputs),
       (std::vector<uint64_t>{kNan64, kInf64 | kSign, kInf64 | kSign, kInf64, kInf64, 0, kNan64}));
-  Numbers numbers(9);
+  RandomNumbers numbers(9);
   std::vector<uint64_t> values;
   values.reserve(4096);
   for (int i = 0; i < 4096; ++i) values.push_back((numbers.next() >> 1) % kInf64);

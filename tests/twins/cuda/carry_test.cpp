@@ -33,7 +33,7 @@ Words<Word> by_bits(const Words<Word>& a, const Words<Word>& b, bool subtract) {
 /// Numbers whose carries run through all words, and others.
 template <class Word>
 std::vector<Words<Word>> numbers_of(std::uint64_t seed) {
-  Numbers numbers(seed);
+  RandomNumbers numbers(seed);
   std::vector<Words<Word>> result;
   for (int i = 0; i < 256; ++i) {
     Words<Word> words{};

@@ -46,7 +46,7 @@ std::vector<uint64_t> integer_inputs() {
       values.push_back(~near + 1);
     }
   }
-  Numbers numbers(11);
+  RandomNumbers numbers(11);
   for (int i = 0; i < 500; ++i) values.push_back(numbers.next() >> (numbers.next() % 64));
   return values;
 }

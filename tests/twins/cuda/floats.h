@@ -151,7 +151,7 @@ std::vector<Bits> float_edges(const Format& f, unsigned others) {
     values.push_back(static_cast<Bits>(magnitude));
     values.push_back(static_cast<Bits>(magnitude | f.sign()));
   }
-  Numbers numbers(f.fraction);
+  RandomNumbers numbers(f.fraction);
   for (unsigned i = 0; i < others; ++i) {
     const std::uint64_t any = numbers.next();
     values.push_back(static_cast<Bits>(any));

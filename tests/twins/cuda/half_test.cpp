@@ -71,7 +71,7 @@ std::pair<std::vector<uint16_t>, std::vector<uint16_t>> half_pairs(const Format&
     result.first.insert(result.first.end(), all.begin(), all.end());
     result.second.insert(result.second.end(), partners.begin(), partners.end());
   }
-  Numbers numbers(3);
+  RandomNumbers numbers(3);
   for (int i = 0; i < 30000; ++i) {
     result.first.push_back(static_cast<uint16_t>(numbers.next()));
     result.second.push_back(static_cast<uint16_t>(numbers.next() >> 7));

@@ -70,7 +70,7 @@ auto in_halves(F f) {
 /// All values of 16 bits in the low half, and others in the high one.
 std::pair<std::vector<uint32_t>, std::vector<uint32_t>> packed_pairs() {
   std::pair<std::vector<uint32_t>, std::vector<uint32_t>> result;
-  Numbers numbers(16);
+  RandomNumbers numbers(16);
   const auto partners = repeated(edges<uint16_t>(), 65536);
   for (uint32_t i = 0; i < 65536; ++i) {
     result.first.push_back(static_cast<uint32_t>(numbers.next()) << 16 | i);
@@ -173,7 +173,7 @@ TEST(CudaInteger, QuotientsOfManyNumbers) {
   Gpu gpu;
   for_types<uint32_t, int32_t, uint64_t, int64_t>([](auto value) {
     using T = decltype(value);
-    Numbers numbers(99);
+    RandomNumbers numbers(99);
     std::vector<T> a;
     std::vector<T> b;
     for (int i = 0; i < 20000; ++i) {

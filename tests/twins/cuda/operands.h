@@ -26,10 +26,10 @@ std::string type_name() {
   return (std::is_signed_v<T> ? "s" : "u") + std::to_string(sizeof(T) * 8);
 }
 
-/// Numbers that look random; the same ones each time.
-class Numbers {
+/// RandomNumbers that look random; the same ones each time.
+class RandomNumbers {
  public:
-  explicit Numbers(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
+  explicit RandomNumbers(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
   std::uint64_t next() {
     state_ ^= state_ << 13;
     state_ ^= state_ >> 7;
@@ -62,7 +62,7 @@ std::vector<T> edges() {
                            7,
                            10,
                            100};
-  Numbers numbers(sizeof(T));
+  RandomNumbers numbers(sizeof(T));
   for (int i = 0; i < 8; ++i) values.push_back(static_cast<T>(numbers.next()));
   for (int i = 0; i < 4; ++i) values.push_back(static_cast<T>(numbers.next() % 1000));
   return values;

@@ -46,12 +46,12 @@ CUresult record(Context& context, Stream& stream, CUevent handle, unsigned flags
   return submit(stream, RecordWork{event});
 }
 
-CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
+CUresult elapsed(float* milliseconds, CUevent from, CUevent to) {
   std::shared_ptr<Event> first;
   std::shared_ptr<Event> last;
   if (milliseconds == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "the result is null");
-  CUDA_TWIN_TRY(event_of(start, first));
-  CUDA_TWIN_TRY(event_of(end, last));
+  CUDA_TWIN_TRY(event_of(from, first));
+  CUDA_TWIN_TRY(event_of(to, last));
   CUDA_TWIN_TRY(refuse_synchronize(first));
   CUDA_TWIN_TRY(refuse_synchronize(last));
   if (((first->flags | last->flags) & CU_EVENT_DISABLE_TIMING) != 0) {
