@@ -153,6 +153,7 @@ int compare(const std::vector<std::string>& lines, const char* file) {
     std::printf("%s\n", line.c_str());
     ++different;
   }
+  std::fflush(stdout);  // before the summary
   std::fprintf(stderr, "%d of %zu lines differ\n", different, lines.size() - 1);
   return different;
 }
