@@ -237,8 +237,8 @@ constexpr Computed kComputed[] = {
 }  // namespace
 
 std::optional<int> attribute_of(const Profile& profile, int attribute) {
-  if (attribute < CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK ||
-      attribute > CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED) {
+  if (attribute < int{CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK} ||
+      attribute > int{CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED}) {
     return std::nullopt;
   }
   const auto fixed =

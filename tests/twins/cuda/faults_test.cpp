@@ -223,7 +223,7 @@ TEST_P(EachCall, FailsAndTheTwinStaysUsable) {
     cuda_twin_set(GetParam().setting, "0");
     program.end();
     if (GetParam().result != CUDA_ERROR_DEVICE_UNAVAILABLE) {
-      for (int kind = 0; kind <= CUDA_TWIN_PHYSICAL_HANDLES; ++kind) {
+      for (std::uint32_t kind = 0; kind <= CUDA_TWIN_PHYSICAL_HANDLES; ++kind) {
         EXPECT_EQ(cuda_twin_count_live(static_cast<cuda_twin_live>(kind)), 0u)
             << GetParam().setting << " " << n << ", kind " << kind;
       }

@@ -18,10 +18,10 @@ struct Outcome {
 };
 
 CUresult check_flags(unsigned long long flags, bool with_upload) {
-  const unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
-                                   CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY |
-                                   CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
-                                   (with_upload ? CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD : 0);
+  const unsigned long long known =
+      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+      CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
+      (with_upload ? std::uint32_t{CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD} : 0);
   if ((flags & ~known) != 0) return refuse(CUDA_ERROR_INVALID_VALUE, "unknown flags");
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0)
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "the twin's kernels launch no graphs");

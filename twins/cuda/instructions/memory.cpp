@@ -62,11 +62,6 @@ Type take_memory_type(Binder& binder, MemoryExtra& extra) {
   return type;
 }
 
-/// A register may be wider than an integer or untyped value in memory, not than a float.
-bool may_be_wider(Type type) {
-  return ptx::kind_of(type) != ptx::Kind::kFloat;
-}
-
 bool take_policy(Binder& binder, std::size_t index, bool policy) {
   if (!binder.expect_operands(index, index + (policy ? 1 : 0))) return false;
   if (!policy) return true;
@@ -100,7 +95,7 @@ bool emit_load(Binder& binder, Type type, MemoryExtra extra, bool policy) {
   if (!address || !take_policy(binder, 2, policy)) return false;
   std::vector<Arg> to;
   for (const ptx::Operand& item : *items) {
-    to.push_back(binder.destination(item, type, may_be_wider(type), extra.vector > 1));
+    to.push_back(binder.destination(item, type, true, extra.vector > 1));
   }
   if (binder.failed()) return false;
   const Handler handler =
@@ -144,7 +139,7 @@ bool emit_store(Binder& binder, Type type, MemoryExtra extra, bool policy) {
   std::vector<Arg> from;
   unsigned bytes = 0;
   for (const ptx::Operand& item : *items) {
-    from.push_back(binder.source(item, type, may_be_wider(type)));
+    from.push_back(binder.source(item, type, true));
     if (binder.failed()) return false;
     if (bytes != 0 && from.back().bytes != bytes) {
       return binder.fail("the registers of a vector differ in width");

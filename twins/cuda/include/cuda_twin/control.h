@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "enum.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,7 +25,7 @@ void cuda_twin_reset_settings(void);
  * anew. Not while another thread is in a call. */
 void cuda_twin_reset(void);
 
-typedef enum cuda_twin_live {
+typedef enum cuda_twin_live CUDA_TWIN_ENUM {
   CUDA_TWIN_DEVICE_ALLOCATIONS = 0,
   CUDA_TWIN_DEVICE_BYTES = 1,
   CUDA_TWIN_PINNED_ALLOCATIONS = 2,
@@ -55,7 +57,7 @@ typedef struct cuda_twin_kernel_counts {
  * ran. */
 int cuda_twin_count_kernel(const char* kernel, cuda_twin_kernel_counts* counts);
 
-typedef enum cuda_twin_direction {
+typedef enum cuda_twin_direction CUDA_TWIN_ENUM {
   CUDA_TWIN_TO_DEVICE = 0,
   CUDA_TWIN_TO_HOST = 1,
   CUDA_TWIN_WITHIN_DEVICE = 2,

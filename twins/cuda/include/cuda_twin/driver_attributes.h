@@ -3,7 +3,9 @@
 #ifndef CUDA_TWIN_DRIVER_ATTRIBUTES_H
 #define CUDA_TWIN_DRIVER_ATTRIBUTES_H
 
-typedef enum CUdevice_attribute_enum {
+#include "enum.h"
+
+typedef enum CUdevice_attribute_enum CUDA_TWIN_ENUM {
   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
   CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
   CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 3,
@@ -111,7 +113,7 @@ typedef enum CUdevice_attribute_enum {
   CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED = 147
 } CUdevice_attribute;
 
-typedef enum CUfunction_attribute_enum {
+typedef enum CUfunction_attribute_enum CUDA_TWIN_ENUM {
   CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
   CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
   CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
@@ -130,7 +132,7 @@ typedef enum CUfunction_attribute_enum {
   CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15
 } CUfunction_attribute;
 
-typedef enum CUpointer_attribute_enum {
+typedef enum CUpointer_attribute_enum CUDA_TWIN_ENUM {
   CU_POINTER_ATTRIBUTE_CONTEXT = 1,
   CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
   CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
@@ -154,7 +156,7 @@ typedef enum CUpointer_attribute_enum {
   CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE = 21
 } CUpointer_attribute;
 
-typedef enum CUjit_option_enum {
+typedef enum CUjit_option_enum CUDA_TWIN_ENUM {
   CU_JIT_MAX_REGISTERS = 0,
   CU_JIT_THREADS_PER_BLOCK = 1,
   CU_JIT_WALL_TIME = 2,
@@ -192,7 +194,7 @@ typedef enum CUjit_option_enum {
   CU_JIT_SPLIT_COMPILE = 34
 } CUjit_option;
 
-typedef enum CUlimit_enum {
+typedef enum CUlimit_enum CUDA_TWIN_ENUM {
   CU_LIMIT_STACK_SIZE = 0,
   CU_LIMIT_PRINTF_FIFO_SIZE = 1,
   CU_LIMIT_MALLOC_HEAP_SIZE = 2,
@@ -203,7 +205,7 @@ typedef enum CUlimit_enum {
   CU_LIMIT_SHMEM_SIZE = 7
 } CUlimit;
 
-typedef enum CUmemPool_attribute_enum {
+typedef enum CUmemPool_attribute_enum CUDA_TWIN_ENUM {
   CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
   CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
   CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
@@ -214,7 +216,7 @@ typedef enum CUmemPool_attribute_enum {
   CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8
 } CUmemPool_attribute;
 
-typedef enum CUlaunchAttributeID_enum {
+typedef enum CUlaunchAttributeID_enum CUDA_TWIN_ENUM {
   CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
   CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
   CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
@@ -232,7 +234,7 @@ typedef enum CUlaunchAttributeID_enum {
   CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 14
 } CUlaunchAttributeID;
 
-typedef enum CUdevice_P2PAttribute_enum {
+typedef enum CUdevice_P2PAttribute_enum CUDA_TWIN_ENUM {
   CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK = 1,
   CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 2,
   CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 3,

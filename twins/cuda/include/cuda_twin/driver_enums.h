@@ -2,7 +2,9 @@
 #ifndef CUDA_TWIN_DRIVER_ENUMS_H
 #define CUDA_TWIN_DRIVER_ENUMS_H
 
-typedef enum CUctx_flags_enum {
+#include "enum.h"
+
+typedef enum CUctx_flags_enum CUDA_TWIN_ENUM {
   CU_CTX_SCHED_AUTO = 0,
   CU_CTX_SCHED_SPIN = 1,
   CU_CTX_SCHED_YIELD = 2,
@@ -16,29 +18,29 @@ typedef enum CUctx_flags_enum {
   CU_CTX_FLAGS_MASK = 255
 } CUctx_flags;
 
-typedef enum CUstream_flags_enum {
+typedef enum CUstream_flags_enum CUDA_TWIN_ENUM {
   CU_STREAM_DEFAULT = 0,
   CU_STREAM_NON_BLOCKING = 1
 } CUstream_flags;
 
-typedef enum CUevent_flags_enum {
+typedef enum CUevent_flags_enum CUDA_TWIN_ENUM {
   CU_EVENT_DEFAULT = 0,
   CU_EVENT_BLOCKING_SYNC = 1,
   CU_EVENT_DISABLE_TIMING = 2,
   CU_EVENT_INTERPROCESS = 4
 } CUevent_flags;
 
-typedef enum CUevent_record_flags_enum {
+typedef enum CUevent_record_flags_enum CUDA_TWIN_ENUM {
   CU_EVENT_RECORD_DEFAULT = 0,
   CU_EVENT_RECORD_EXTERNAL = 1
 } CUevent_record_flags;
 
-typedef enum CUevent_wait_flags_enum {
+typedef enum CUevent_wait_flags_enum CUDA_TWIN_ENUM {
   CU_EVENT_WAIT_DEFAULT = 0,
   CU_EVENT_WAIT_EXTERNAL = 1
 } CUevent_wait_flags;
 
-typedef enum CUstreamWaitValue_flags_enum {
+typedef enum CUstreamWaitValue_flags_enum CUDA_TWIN_ENUM {
   CU_STREAM_WAIT_VALUE_GEQ = 0,
   CU_STREAM_WAIT_VALUE_EQ = 1,
   CU_STREAM_WAIT_VALUE_AND = 2,
@@ -46,49 +48,49 @@ typedef enum CUstreamWaitValue_flags_enum {
   CU_STREAM_WAIT_VALUE_FLUSH = 1073741824
 } CUstreamWaitValue_flags;
 
-typedef enum CUstreamWriteValue_flags_enum {
+typedef enum CUstreamWriteValue_flags_enum CUDA_TWIN_ENUM {
   CU_STREAM_WRITE_VALUE_DEFAULT = 0,
   CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 1
 } CUstreamWriteValue_flags;
 
-typedef enum CUoccupancy_flags_enum {
+typedef enum CUoccupancy_flags_enum CUDA_TWIN_ENUM {
   CU_OCCUPANCY_DEFAULT = 0,
   CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE = 1
 } CUoccupancy_flags;
 
-typedef enum CUmemAttach_flags_enum {
+typedef enum CUmemAttach_flags_enum CUDA_TWIN_ENUM {
   CU_MEM_ATTACH_GLOBAL = 1,
   CU_MEM_ATTACH_HOST = 2,
   CU_MEM_ATTACH_SINGLE = 4
 } CUmemAttach_flags;
 
-typedef enum CUfunc_cache_enum {
+typedef enum CUfunc_cache_enum CUDA_TWIN_ENUM {
   CU_FUNC_CACHE_PREFER_NONE = 0,
   CU_FUNC_CACHE_PREFER_SHARED = 1,
   CU_FUNC_CACHE_PREFER_L1 = 2,
   CU_FUNC_CACHE_PREFER_EQUAL = 3
 } CUfunc_cache;
 
-typedef enum CUmemorytype_enum {
+typedef enum CUmemorytype_enum CUDA_TWIN_ENUM {
   CU_MEMORYTYPE_HOST = 1,
   CU_MEMORYTYPE_DEVICE = 2,
   CU_MEMORYTYPE_ARRAY = 3,
   CU_MEMORYTYPE_UNIFIED = 4
 } CUmemorytype;
 
-typedef enum CUcomputemode_enum {
+typedef enum CUcomputemode_enum CUDA_TWIN_ENUM {
   CU_COMPUTEMODE_DEFAULT = 0,
   CU_COMPUTEMODE_PROHIBITED = 2,
   CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
 } CUcomputemode;
 
-typedef enum CUjit_cacheMode_enum {
+typedef enum CUjit_cacheMode_enum CUDA_TWIN_ENUM {
   CU_JIT_CACHE_OPTION_NONE = 0,
   CU_JIT_CACHE_OPTION_CG = 1,
   CU_JIT_CACHE_OPTION_CA = 2
 } CUjit_cacheMode;
 
-typedef enum CUjit_target_enum {
+typedef enum CUjit_target_enum CUDA_TWIN_ENUM {
   CU_TARGET_COMPUTE_50 = 50,
   CU_TARGET_COMPUTE_61 = 61,
   CU_TARGET_COMPUTE_75 = 75,
@@ -110,33 +112,36 @@ typedef enum CUjit_target_enum {
   CU_TARGET_COMPUTE_121A = 65657
 } CUjit_target;
 
-typedef enum CUjit_fallback_enum { CU_PREFER_PTX = 0, CU_PREFER_BINARY = 1 } CUjit_fallback;
+typedef enum CUjit_fallback_enum CUDA_TWIN_ENUM {
+  CU_PREFER_PTX = 0,
+  CU_PREFER_BINARY = 1
+} CUjit_fallback;
 
-typedef enum CUaccessProperty_enum {
+typedef enum CUaccessProperty_enum CUDA_TWIN_ENUM {
   CU_ACCESS_PROPERTY_NORMAL = 0,
   CU_ACCESS_PROPERTY_STREAMING = 1,
   CU_ACCESS_PROPERTY_PERSISTING = 2
 } CUaccessProperty;
 
-typedef enum CUsynchronizationPolicy_enum {
+typedef enum CUsynchronizationPolicy_enum CUDA_TWIN_ENUM {
   CU_SYNC_POLICY_AUTO = 1,
   CU_SYNC_POLICY_SPIN = 2,
   CU_SYNC_POLICY_YIELD = 3,
   CU_SYNC_POLICY_BLOCKING_SYNC = 4
 } CUsynchronizationPolicy;
 
-typedef enum CUclusterSchedulingPolicy_enum {
+typedef enum CUclusterSchedulingPolicy_enum CUDA_TWIN_ENUM {
   CU_CLUSTER_SCHEDULING_POLICY_DEFAULT = 0,
   CU_CLUSTER_SCHEDULING_POLICY_SPREAD = 1,
   CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING = 2
 } CUclusterSchedulingPolicy;
 
-typedef enum CUlaunchMemSyncDomain_enum {
+typedef enum CUlaunchMemSyncDomain_enum CUDA_TWIN_ENUM {
   CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT = 0,
   CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE = 1
 } CUlaunchMemSyncDomain;
 
-typedef enum CUgraphNodeType_enum {
+typedef enum CUgraphNodeType_enum CUDA_TWIN_ENUM {
   CU_GRAPH_NODE_TYPE_KERNEL = 0,
   CU_GRAPH_NODE_TYPE_MEMCPY = 1,
   CU_GRAPH_NODE_TYPE_MEMSET = 2,
@@ -153,12 +158,12 @@ typedef enum CUgraphNodeType_enum {
   CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
 } CUgraphNodeType;
 
-typedef enum CUgraphDependencyType_enum {
+typedef enum CUgraphDependencyType_enum CUDA_TWIN_ENUM {
   CU_GRAPH_DEPENDENCY_TYPE_DEFAULT = 0,
   CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1
 } CUgraphDependencyType;
 
-typedef enum CUgraphInstantiateResult_enum {
+typedef enum CUgraphInstantiateResult_enum CUDA_TWIN_ENUM {
   CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
   CUDA_GRAPH_INSTANTIATE_ERROR = 1,
   CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
@@ -167,14 +172,14 @@ typedef enum CUgraphInstantiateResult_enum {
   CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5
 } CUgraphInstantiateResult;
 
-typedef enum CUgraphInstantiate_flags_enum {
+typedef enum CUgraphInstantiate_flags_enum CUDA_TWIN_ENUM {
   CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
   CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
   CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,
   CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8
 } CUgraphInstantiate_flags;
 
-typedef enum CUgraphExecUpdateResult_enum {
+typedef enum CUgraphExecUpdateResult_enum CUDA_TWIN_ENUM {
   CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
   CU_GRAPH_EXEC_UPDATE_ERROR = 1,
   CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
@@ -186,41 +191,41 @@ typedef enum CUgraphExecUpdateResult_enum {
   CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8
 } CUgraphExecUpdateResult;
 
-typedef enum CUgraphChildGraphNodeOwnership_enum {
+typedef enum CUgraphChildGraphNodeOwnership_enum CUDA_TWIN_ENUM {
   CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
   CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1
 } CUgraphChildGraphNodeOwnership;
 
-typedef enum CUstreamCaptureStatus_enum {
+typedef enum CUstreamCaptureStatus_enum CUDA_TWIN_ENUM {
   CU_STREAM_CAPTURE_STATUS_NONE = 0,
   CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
   CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2
 } CUstreamCaptureStatus;
 
-typedef enum CUstreamCaptureMode_enum {
+typedef enum CUstreamCaptureMode_enum CUDA_TWIN_ENUM {
   CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
   CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
   CU_STREAM_CAPTURE_MODE_RELAXED = 2
 } CUstreamCaptureMode;
 
-typedef enum CUstreamUpdateCaptureDependencies_flags_enum {
+typedef enum CUstreamUpdateCaptureDependencies_flags_enum CUDA_TWIN_ENUM {
   CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0,
   CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1
 } CUstreamUpdateCaptureDependencies_flags;
 
-typedef enum CUdriverProcAddress_flags_enum {
+typedef enum CUdriverProcAddress_flags_enum CUDA_TWIN_ENUM {
   CU_GET_PROC_ADDRESS_DEFAULT = 0,
   CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1,
   CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
 } CUdriverProcAddress_flags;
 
-typedef enum CUdriverProcAddressQueryResult_enum {
+typedef enum CUdriverProcAddressQueryResult_enum CUDA_TWIN_ENUM {
   CU_GET_PROC_ADDRESS_SUCCESS = 0,
   CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
   CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2
 } CUdriverProcAddressQueryResult;
 
-typedef enum CUmemLocationType_enum {
+typedef enum CUmemLocationType_enum CUDA_TWIN_ENUM {
   CU_MEM_LOCATION_TYPE_INVALID = 0,
   CU_MEM_LOCATION_TYPE_NONE = 0,
   CU_MEM_LOCATION_TYPE_DEVICE = 1,
@@ -229,29 +234,29 @@ typedef enum CUmemLocationType_enum {
   CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4
 } CUmemLocationType;
 
-typedef enum CUmemAllocationType_enum {
+typedef enum CUmemAllocationType_enum CUDA_TWIN_ENUM {
   CU_MEM_ALLOCATION_TYPE_INVALID = 0,
   CU_MEM_ALLOCATION_TYPE_PINNED = 1,
   CU_MEM_ALLOCATION_TYPE_MANAGED = 2
 } CUmemAllocationType;
 
-typedef enum CUmemAllocationHandleType_enum {
+typedef enum CUmemAllocationHandleType_enum CUDA_TWIN_ENUM {
   CU_MEM_HANDLE_TYPE_NONE = 0,
   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1
 } CUmemAllocationHandleType;
 
-typedef enum CUmemAccess_flags_enum {
+typedef enum CUmemAccess_flags_enum CUDA_TWIN_ENUM {
   CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
   CU_MEM_ACCESS_FLAGS_PROT_READ = 1,
   CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3
 } CUmemAccess_flags;
 
-typedef enum CUmemAllocationGranularity_flags_enum {
+typedef enum CUmemAllocationGranularity_flags_enum CUDA_TWIN_ENUM {
   CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1
 } CUmemAllocationGranularity_flags;
 
-typedef enum CUtensorMapDataType_enum {
+typedef enum CUtensorMapDataType_enum CUDA_TWIN_ENUM {
   CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
   CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
   CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
@@ -270,13 +275,13 @@ typedef enum CUtensorMapDataType_enum {
   CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B = 15
 } CUtensorMapDataType;
 
-typedef enum CUtensorMapInterleave_enum {
+typedef enum CUtensorMapInterleave_enum CUDA_TWIN_ENUM {
   CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
   CU_TENSOR_MAP_INTERLEAVE_16B = 1,
   CU_TENSOR_MAP_INTERLEAVE_32B = 2
 } CUtensorMapInterleave;
 
-typedef enum CUtensorMapSwizzle_enum {
+typedef enum CUtensorMapSwizzle_enum CUDA_TWIN_ENUM {
   CU_TENSOR_MAP_SWIZZLE_NONE = 0,
   CU_TENSOR_MAP_SWIZZLE_32B = 1,
   CU_TENSOR_MAP_SWIZZLE_64B = 2,
@@ -286,14 +291,14 @@ typedef enum CUtensorMapSwizzle_enum {
   CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B = 6
 } CUtensorMapSwizzle;
 
-typedef enum CUtensorMapL2promotion_enum {
+typedef enum CUtensorMapL2promotion_enum CUDA_TWIN_ENUM {
   CU_TENSOR_MAP_L2_PROMOTION_NONE = 0,
   CU_TENSOR_MAP_L2_PROMOTION_L2_64B = 1,
   CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2,
   CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3
 } CUtensorMapL2promotion;
 
-typedef enum CUtensorMapFloatOOBfill_enum {
+typedef enum CUtensorMapFloatOOBfill_enum CUDA_TWIN_ENUM {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA = 1
 } CUtensorMapFloatOOBfill;

@@ -2,6 +2,8 @@
 #ifndef CUDA_TWIN_DRIVER_ERRORS_H
 #define CUDA_TWIN_DRIVER_ERRORS_H
 
+#include "enum.h"
+
 #define CUDA_TWIN_RESULTS(X)                                                                  \
   X(CUDA_SUCCESS, 0, "no error")                                                              \
   X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument")                                          \
@@ -106,7 +108,7 @@
   X(CUDA_ERROR_UNKNOWN, 999, "unknown error")
 
 #define CUDA_TWIN_ENUMERATOR(name, number, text) name = number,
-typedef enum cudaError_enum { CUDA_TWIN_RESULTS(CUDA_TWIN_ENUMERATOR) } CUresult;
+typedef enum cudaError_enum CUDA_TWIN_ENUM { CUDA_TWIN_RESULTS(CUDA_TWIN_ENUMERATOR) } CUresult;
 #undef CUDA_TWIN_ENUMERATOR
 
 #endif
