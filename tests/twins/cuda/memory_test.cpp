@@ -52,6 +52,23 @@ std::vector<std::uint32_t> counting(std::size_t n, std::uint32_t first = 0) {
   return values;
 }
 
+TEST(CudaMemory, FloatsAreLoadedIntoWiderRegistersOfBits) {
+  Gpu gpu;
+  Buffer<std::uint32_t> numbers({0x3F000000, 0x80000000, 0x7FC00000, 0xFF7FFFFF});
+  // 0.5 goes through a register of 64 bits, whose upper half stays 0.
+  ASSERT_EQ(run(R"(
+  ld.global.f32 %rd2, [%rd1];
+  shr.u64 %rd3, %rd2, 32;
+  setp.ne.u64 %p0, %rd3, 0;
+  @%p0 trap;
+  add.u64 %rd2, %rd2, 1;
+  st.global.f32 [%rd1], %rd2;)",
+                numbers, 4),
+            CUDA_SUCCESS);
+  EXPECT_EQ(numbers.read(),
+            (std::vector<std::uint32_t>{0x3F000001, 0x80000001, 0x7FC00001, 0xFF800000}));
+}
+
 TEST(CudaMemory, NarrowLoadsExtendToTheRegister) {
   Gpu gpu;
   Buffer<std::uint8_t> bytes({0x80, 0xFF, 0x7F, 0x81, 0x00, 0x90, 0xFF, 0xFF});

@@ -1,4 +1,5 @@
 // The variables of a module in device memory.
+#include <algorithm>
 #include <cstring>
 
 #include "cuda/call.h"
@@ -31,8 +32,8 @@ CUresult place(Context& context, const ptx::Variable& variable, Module& module, 
   module.globals[variable.name] = {extent->begin, bytes};
   // What the text does not set is 0. Fresh memory is not, and large arrays are seldom written.
   std::memset(extent->data, 0, bytes);
-  std::memcpy(extent->data, variable.data.data(),
-              std::min<std::size_t>(variable.data.size(), bytes));
+  std::copy_n(variable.data.begin(), std::min<std::size_t>(variable.data.size(), bytes),
+              extent->data);
   if (extent->written != nullptr) set_written(extent->written, 0, bytes);
   return CUDA_SUCCESS;
 }
