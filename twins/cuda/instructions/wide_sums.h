@@ -7,14 +7,16 @@
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
-/// The value next to `bits` in the direction of the error, if that makes the last bit odd.
+/// The value next to `bits` in the direction of the error, if `bits` is even: integer arithmetic,
+/// which vectorizes.
 template <class Bits>
 [[gnu::always_inline]] inline Bits to_odd(Bits bits, bool error_above, bool error_below) {
-  const Bits negative = bits >> (sizeof(Bits) * 8 - 1);
-  const Bits away = static_cast<Bits>(error_above) ^ negative;  // the magnitude grows
-  const Bits step = (away & 1) != 0 ? Bits{1} : ~Bits{0};
-  const bool adjust = (error_above | error_below) & ((bits & 1) == 0);
-  return adjust ? bits + step : bits;
+  const Bits up = error_above ? Bits{1} : Bits{0};
+  const Bits down = error_below ? Bits{1} : Bits{0};
+  const Bits negative = Bits{0} - (bits >> (sizeof(Bits) * 8 - 1));  // all ones
+  const Bits step = ((up - down) ^ negative) - negative;             // of the magnitude
+  const Bits even = (bits & 1) - Bits{1};                            // all ones
+  return bits + (step & even);
 }
 
 /// product + c, rounded to odd. `product` is exact.
