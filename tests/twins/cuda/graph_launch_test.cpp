@@ -151,6 +151,55 @@ TEST_F(GraphLaunchTest, EventsInGraphsAreRecordedAndWaitedFor) {
   TWIN_OK(cuEventDestroy(done));
 }
 
+TEST_F(GraphLaunchTest, AnEventIsPendingFromTheLaunchUntilItsNodeRuns) {
+  std::atomic<bool> open{false};
+  CUDA_HOST_NODE_PARAMS host{[](void* user) {
+                               while (!*static_cast<std::atomic<bool>*>(user))
+                                 std::this_thread::yield();
+                             },
+                             &open};
+  CUgraphNode gate = nullptr, record = nullptr;
+  TWIN_OK(cuGraphAddHostNode(&gate, graph_, nullptr, 0, &host));
+  CUevent done = nullptr;
+  TWIN_OK(cuEventCreate(&done, 0));
+  TWIN_OK(cuGraphAddEventRecordNode(&record, graph_, &gate, 1, done));
+  const CUgraphExec exec = instantiate();
+  EXPECT_EQ(cuEventQuery(done), CUDA_SUCCESS) << "never recorded";
+  TWIN_OK(cuGraphLaunch(exec, stream_));
+  EXPECT_EQ(cuEventQuery(done), CUDA_ERROR_NOT_READY);
+  open = true;
+  TWIN_OK(cuEventSynchronize(done));
+  EXPECT_EQ(cuEventQuery(done), CUDA_SUCCESS);
+  TWIN_OK(cuStreamSynchronize(stream_));
+  TWIN_OK(cuGraphExecDestroy(exec));
+  TWIN_OK(cuEventDestroy(done));
+}
+
+TEST_F(GraphLaunchTest, AnEventOfAGraphOrdersOtherStreams) {
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+  const Buffer<std::uint32_t> x(Words(4, 1));
+  CUevent done = nullptr;
+  TWIN_OK(cuEventCreate(&done, 0));
+  const CUgraphNode a = add_scale(x.address, 1, 1);
+  CUgraphNode record = nullptr;
+  TWIN_OK(cuGraphAddEventRecordNode(&record, graph_, &a, 1, done));
+  const CUgraphExec exec = instantiate();
+  CUstream other = nullptr;
+  TWIN_OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  for (const bool waits : {true, false}) {
+    Args args(x.address, 3, 0);
+    TWIN_OK(cuGraphLaunch(exec, stream_));
+    if (waits) TWIN_OK(cuStreamWaitEvent(other, done, 0));
+    TWIN_OK(cuLaunchKernel(scale_add_, 1, 1, 1, 4, 1, 1, 0, other, args.list, nullptr));
+    TWIN_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuda_twin_findings() == 0, waits);
+    cuda_twin_drop_findings();
+  }
+  TWIN_OK(cuStreamDestroy(other));
+  TWIN_OK(cuGraphExecDestroy(exec));
+  TWIN_OK(cuEventDestroy(done));
+}
+
 TEST_F(GraphLaunchTest, AWaitInAGraphDoesNotHoldUpTheNodeThatEndsIt) {
   // The host node lets the other stream go on, which the wait node waits for.
   std::atomic<bool> open{false};
