@@ -22,7 +22,7 @@ template <Relation relation, class Value>
   if constexpr (relation == Relation::kLess) return a < b;
   if constexpr (relation == Relation::kLessEqual) return a <= b;
   if constexpr (relation == Relation::kNotEqual) return (a < b) | (b < a);
-  if constexpr (relation == Relation::kNan) return (a != a) | (b != b);
+  if constexpr (relation == Relation::kNan) return __builtin_isunordered(a, b);
 }
 
 template <class Reader, Relation relation>

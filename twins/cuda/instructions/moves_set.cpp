@@ -1,5 +1,6 @@
 // setp and set: comparisons, with their results in predicates or in a register.
-#include <memory>
+#include <string>
+#include <utility>
 
 #include "cuda/instructions/apply.h"
 #include "cuda/instructions/comparisons.h"
@@ -70,23 +71,22 @@ SetSources set_sources(Binder& binder, const SetModifiers& set, const CompareOp&
 struct HalfCompares {
   Compare low = nullptr, high = nullptr;
 };
-HalfCompares compares_of(ptx::Type type, const CompareOp& compare, bool ftz) {
-  return {comparison_of(type, compare.relation, ftz, false).lanes,
-          comparison_of(type, compare.relation, ftz, true).lanes};
+/// Op::immediate, for compares_in().
+std::int64_t compared_as(ptx::Type type, const CompareOp& compare, bool ftz) {
+  return static_cast<std::int64_t>(type) | static_cast<std::int64_t>(compare.relation) << 8 |
+         static_cast<std::int64_t>(ftz) << 16;
 }
-std::int64_t kept(Binder& binder, const HalfCompares& compares) {
-  auto object = std::make_shared<const HalfCompares>(compares);
-  const auto address = reinterpret_cast<std::intptr_t>(object.get());
-  binder.own(std::move(object));
-  return address;
-}
-const HalfCompares& compares_in(const Op& op) {
-  return *reinterpret_cast<const HalfCompares*>(static_cast<std::intptr_t>(op.immediate));
+HalfCompares compares_in(const Op& op) {
+  const auto type = static_cast<ptx::Type>(op.immediate & 0xFF);
+  const auto relation = static_cast<Relation>(op.immediate >> 8 & 0xFF);
+  const bool ftz = op.immediate >> 16 != 0;
+  return {comparison_of(type, relation, ftz, false).lanes,
+          comparison_of(type, relation, ftz, true).lanes};
 }
 
 Next run_setp_halves(Warp& warp, const Op& op, LaneMask active) {
   const LaneMask flip = 0 - (op.extra & 1u);
-  const HalfCompares& compares = compares_in(op);
+  const HalfCompares compares = compares_in(op);
   const LaneMask low = compares.low(warp, op.args[1], op.args[2]) ^ flip;
   const LaneMask high = compares.high(warp, op.args[1], op.args[2]) ^ flip;
   write_predicates(warp, op, active, low, high);
@@ -110,7 +110,7 @@ Next run_set(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 Next run_set_halves(Warp& warp, const Op& op, LaneMask active) {
-  const HalfCompares& compares = compares_in(op);
+  const HalfCompares compares = compares_in(op);
   const LaneMask low = set_result(warp, op, compares.low(warp, op.args[1], op.args[2]));
   const LaneMask high = set_result(warp, op, compares.high(warp, op.args[1], op.args[2]));
   const std::uint32_t* one = lanes_of<std::uint32_t>(warp, op.more[0]);
@@ -184,7 +184,7 @@ bool emit_setp(Binder& binder, const SetModifiers& set, const CompareOp& compare
                        {p, sources.a, sources.b, sources.with});
   if (pair) binder.more(op, {&q, 1});
   op.extra = set_extra(compare.complement, set.bool_op);
-  op.immediate = is_packed(type) ? kept(binder, compares_of(type, compare, set.ftz)) : 0;
+  op.immediate = compared_as(type, compare, set.ftz);
   return binder.finish();
 }
 
@@ -221,7 +221,7 @@ bool bind_set(Binder& binder) {
                        {result, sources.a, sources.b, sources.with});
   binder.more(op, {&one, 1});
   op.extra = set_extra(compare->complement, set.bool_op);
-  op.immediate = kept(binder, compares_of(type, *compare, set.ftz));
+  op.immediate = compared_as(type, *compare, set.ftz);
   return binder.finish();
 }
 
