@@ -1,5 +1,6 @@
 #include "cuda/machine/loop.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "cuda/machine/block.h"
@@ -7,6 +8,10 @@
 
 namespace cuda_twin {
 namespace {
+
+/// An atomic takes as much of the quantum as this many instructions more: the lanes may spin on a
+/// lock, until those that hold it have their turn.
+constexpr std::uint64_t kAtomicWeight = 15;
 
 inline LaneMask active_lanes(const Warp& warp, const Op& op, LaneMask lanes) {
   if (op.guard == Op::kNoGuard) return lanes;
@@ -33,7 +38,7 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
   const Op* const ops = block.launch->program->ops.data();
   LaunchCounts& counts = block.counts;
   const std::uint64_t first = warp.instructions;
-  const std::uint64_t last = first + quantum;
+  std::uint64_t last = first + quantum;
   std::uint32_t at = warp.groups[0].op;
   LaneMask lanes = warp.groups[0].lanes;
   while (warp.instructions < last) {
@@ -44,6 +49,7 @@ std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
     if (active != 0) {
       counts.lane_instructions += lanes_in(active);
       warp.op = at;
+      if (op.kind == OpKind::kAtomic) last -= std::min(kAtomicWeight, last - warp.instructions);
       if (op.run(warp, op, active) == Next::kSwitch) {
         if (warp.reschedule || warp.group_count > 1) {
           if (block.failed || warp.yield || !choose(warp)) {

@@ -14,7 +14,7 @@
 namespace cuda_twin {
 namespace {
 
-constexpr std::uint64_t kQuantum = 8192;
+constexpr std::uint64_t kQuantum = 8192, kLeastQuantum = 256;
 constexpr std::uint64_t kStackBytes = 2048;
 constexpr std::byte kPoison{0xFF};  ///< what nothing has written: not a number
 
@@ -122,17 +122,19 @@ void Runner::start(std::uint64_t position) {
   random_.shuffle(order_);
 }
 
-std::uint64_t Runner::quantum() {
-  return grid_.launch().seed == 0 ? kQuantum : 64 + random_.below(kQuantum);
+/// Instructions of one warp before the next one has its turn.
+std::uint64_t Runner::quantum(std::uint64_t slice) {
+  const std::uint64_t most = std::min(kQuantum, std::max(slice / order_.size(), kLeastQuantum));
+  return grid_.launch().seed == 0 ? most : 64 + random_.below(most);
 }
 
 /// One slice of each warp. False if none could go on.
-bool Runner::run_each_warp(std::uint64_t& budget) {
+bool Runner::run_each_warp(std::uint64_t slice, std::uint64_t& budget) {
   bool went_on = false;
   for (const std::uint32_t index : order_) {
     Warp& warp = *block_.warps[index];
     if (warp.group_count == 0) continue;
-    const std::uint64_t allowed = grid_.allowance(quantum());
+    const std::uint64_t allowed = grid_.allowance(quantum(slice));
     if (allowed == 0) {
       fault(warp, 702, 0, "the launch executed more instructions than CUDA_TWIN_INSTRUCTIONS");
       return true;
@@ -147,10 +149,11 @@ bool Runner::run_each_warp(std::uint64_t& budget) {
   return went_on;
 }
 
-Runner::Outcome Runner::run(std::uint64_t budget) {
+Runner::Outcome Runner::run(std::uint64_t slice) {
+  std::uint64_t budget = slice;
   while (budget != 0) {
     if (grid_.is_over(block_.order)) return Outcome::kFailed;
-    const bool went_on = run_each_warp(budget);
+    const bool went_on = run_each_warp(slice, budget);
     if (block_.failed) return Outcome::kFailed;
     if (block_.alive == 0) return Outcome::kEnded;
     if (!went_on && !break_deadlock(block_)) return Outcome::kFailed;

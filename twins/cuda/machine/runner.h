@@ -21,8 +21,8 @@ class Runner {
   void start(std::uint64_t position);
 
   enum class Outcome : std::uint8_t { kEnded, kFailed, kMore };
-  /// Runs the block to its end, an error, or until about `budget` instructions are executed.
-  Outcome run(std::uint64_t budget);
+  /// Runs the block to its end, an error, or until about `slice` instructions are executed.
+  Outcome run(std::uint64_t slice);
 
   std::uint64_t position() const { return block_.order; }
   /// Instructions of this block so far.
@@ -32,8 +32,8 @@ class Runner {
   void make_warps();
   void clear_memory();
   void start_warp(Warp& warp);
-  std::uint64_t quantum();
-  bool run_each_warp(std::uint64_t& budget);
+  std::uint64_t quantum(std::uint64_t slice);
+  bool run_each_warp(std::uint64_t slice, std::uint64_t& budget);
 
   Grid& grid_;
   Block block_;

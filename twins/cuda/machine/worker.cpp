@@ -15,9 +15,10 @@ namespace cuda_twin {
 namespace {
 
 /// Instructions after which a block that has not ended may wait for another one, which is started.
-constexpr std::uint64_t kPatience = std::uint64_t{1} << 20;
-/// Of one block, before another one has its turn.
-constexpr std::uint64_t kSlice = std::uint64_t{1} << 16;
+constexpr std::uint64_t kPatience = std::uint64_t{1} << 18;
+/// Of one block, before another one has its turn. Blocks that run together may spin until another
+/// one stores something.
+constexpr std::uint64_t kSlice = std::uint64_t{1} << 11;
 /// Instructions after which a launch is worth more host threads.
 constexpr std::uint64_t kWorthThreads = 100'000;
 constexpr std::size_t kMostResident = 4096;
