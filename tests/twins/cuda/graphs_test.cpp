@@ -470,6 +470,11 @@ TEST_F(GraphsTest, ADestroyedNodeTakesItsEdgesWithIt) {
   count = 2;
   TWIN_OK(cuGraphGetRootNodes(graph_, roots.data(), &count));
   EXPECT_EQ(roots, (std::vector<CUgraphNode>{a, c}));
+  count = 9;
+  TWIN_OK(cuGraphNodeGetDependentNodes(a, nullptr, nullptr, &count));
+  EXPECT_EQ(count, 0u);
+  TWIN_OK(cuGraphNodeGetDependencies(c, nullptr, nullptr, &count));
+  EXPECT_EQ(count, 0u);
 }
 
 }  // namespace

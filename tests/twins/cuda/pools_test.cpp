@@ -210,6 +210,10 @@ TEST_F(PoolsTest, TheThresholdKeepsMemoryAndTrimGivesItBack) {
   EXPECT_EQ(reserved(), 32 * kMegabyte);
   TWIN_OK(cuMemPoolTrimTo(pool_, 0));
   EXPECT_EQ(reserved(), 0u);
+  set(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, ~std::uint64_t{0});
+  TWIN_OK(cuMemFreeAsync(allocate(100 * kMegabyte, a_), a_));
+  TWIN_OK(cuStreamSynchronize(a_));
+  EXPECT_EQ(reserved(), 128 * kMegabyte) << "the largest threshold keeps all";
 }
 
 TEST_F(PoolsTest, AttributesAreReadAndSet) {
@@ -471,6 +475,19 @@ TEST_F(GraphMemoryTest, MemoryThatAGraphLeavesIsUsableUntilItIsFreed) {
   EXPECT_EQ(read(address), Words(4, 8)) << "at the same address again";
   TWIN_OK(cuMemFree(address));
   TWIN_OK(cuGraphExecDestroy(exec));
+}
+
+TEST_F(GraphMemoryTest, AUseAfterTheFreeFaultsWhileTheGraphIsAlive) {
+  CUdeviceptr address = 0;
+  add_allocation(64, &address);
+  CUgraphExec exec = nullptr;
+  TWIN_OK(cuGraphInstantiate(&exec, graph_, 0));
+  TWIN_OK(cuGraphLaunch(exec, a_));
+  TWIN_OK(cuMemsetD32Async(address, 1, 4, a_));
+  TWIN_OK(cuMemFreeAsync(address, a_));
+  TWIN_OK(cuStreamSynchronize(a_));
+  TWIN_OK(cuMemsetD32Async(address, 2, 4, a_));
+  EXPECT_EQ(cuStreamSynchronize(a_), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 TEST_F(GraphMemoryTest, MemoryOutlivesItsGraphUntilItIsFreed) {

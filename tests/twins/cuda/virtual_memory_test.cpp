@@ -164,6 +164,8 @@ TEST_F(VirtualMemoryTest, AccessIsReturnedAndTakenAway) {
   EXPECT_EQ(cuMemGetAccess(&flags, &device, address + kBlock), CUDA_ERROR_INVALID_VALUE);
   const CUmemLocation nowhere = {CU_MEM_LOCATION_TYPE_DEVICE, 7};
   EXPECT_EQ(cuMemGetAccess(&flags, &nowhere, address), CUDA_ERROR_INVALID_DEVICE);
+  std::uint32_t word = 0;
+  EXPECT_EQ(cuMemcpyDtoH(&word, address, 4), CUDA_ERROR_INVALID_VALUE) << "copies need access, too";
   EXPECT_EQ(touch(address, false), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
