@@ -7,8 +7,6 @@
 #include "cuda/instructions/memory_forms.h"
 #include "cuda/memory/async.h"
 #include "cuda/memory/storage.h"
-#include "cuda/races/check.h"
-#include "cuda/races/shared.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
@@ -107,8 +105,7 @@ Next copy_async(Warp& warp, const Op& op, LaneMask active) {
   MemoryExtra extra = MemoryExtra::of(op);
   extra.space = PtxSpace::kShared;
   const auto offset = std::int64_t{static_cast<std::int32_t>(op.more[0].offset)};
-  addresses_of(warp, op.args[kTo], offset, active,
-               *reinterpret_cast<std::uint64_t(*)[kLanes]>(copy.to.data()));
+  addresses_of(warp, op.args[kTo], offset, active, copy.to);
   Spots spots;
   if (!resolve(warp, op.args[kTo], offset, extra, kWrite, active, spots)) return Next::kSwitch;
   Block& block = *warp.block;
@@ -121,32 +118,28 @@ Next copy_async(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 
-/// The data of a lane arrive, at an address that the instruction has checked.
-bool arrive(Warp& warp, AsyncCopy& copy, unsigned lane) {
+/// The data of lanes arrive, at addresses that the instruction has checked.
+bool arrive(Warp& warp, AsyncCopy& copy, LaneMask lanes) {
   Block& block = *warp.block;
-  copy.lanes &= ~(LaneMask{1} << lane);
-  if (block.shared_races != nullptr) {
-    Spot spot;
-    if (!locate(warp, lane, PtxSpace::kShared, copy.to[lane], copy.bytes, kWrite, spot) ||
-        !races::check(warp, lane, spot, copy.bytes, kWrite)) {
-      return false;
-    }
+  copy.lanes &= ~lanes;
+  const bool checked = block.shared_races != nullptr;
+  if (checked && !check_shared_writes(warp, copy.to, copy.bytes, lanes)) return false;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    std::memcpy(block.shared.data() + copy.to[lane], copy.data[lane].data(), copy.bytes);
+    mark(block, copy.to[lane], copy.bytes, true);
   }
-  std::memcpy(block.shared.data() + copy.to[lane], copy.data[lane].data(), copy.bytes);
-  mark(block, copy.to[lane], copy.bytes, true);
   return true;
 }
 
 /// All groups of the lanes but the last `kept` are complete.
 Next wait_for_copies(Warp& warp, LaneMask active, std::uint64_t kept) {
   AsyncCopies& copies = copies_of(warp);
-  if (warp.block->shared_races != nullptr) warp.block->shared_races->begin_store(warp);
   for (AsyncCopy& copy : copies.pending) {
-    for (LaneMask left = active & copy.lanes; left != 0; left &= left - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(left));
-      if (copy.group[lane] + kept >= copies.committed[lane]) continue;
-      if (!arrive(warp, copy, lane)) return Next::kSwitch;
-    }
+    const LaneMask complete = copy.lanes & active & lanes_where([&](unsigned i) {
+                                return copy.group[i] + kept < copies.committed[i];
+                              });
+    if (complete != 0 && !arrive(warp, copy, complete)) return Next::kSwitch;
   }
   while (!copies.pending.empty() && copies.pending.front().lanes == 0) copies.pending.pop_front();
   return Next::kOn;

@@ -32,9 +32,12 @@ struct RunPart {
   return old | same | (grouped & group_old);
 }
 
-inline bool scan_reads(CellPage& page, const RunPart& part, const Marks& marks) {
+/// `kCount` cells; 0: as many as the part has.
+template <unsigned kCount>
+[[gnu::always_inline]] inline bool scan_reads(CellPage& page, const RunPart& part,
+                                              const Marks& marks) {
   const unsigned shift = page.shift();
-  const unsigned count = part.bytes >> shift;
+  const unsigned count = kCount != 0 ? kCount : part.bytes >> shift;
   const Mark* const writes = page.writes() + (part.first >> shift);
   Mark* const reads = page.reads() + (part.first >> shift);
   bool good = true;
@@ -57,9 +60,11 @@ inline bool scan_reads(CellPage& page, const RunPart& part, const Marks& marks) 
   return good;
 }
 
-inline bool scan_writes(CellPage& page, const RunPart& part, const Marks& marks) {
+template <unsigned kCount>
+[[gnu::always_inline]] inline bool scan_writes(CellPage& page, const RunPart& part,
+                                               const Marks& marks) {
   const unsigned shift = page.shift();
-  const unsigned count = part.bytes >> shift;
+  const unsigned count = kCount != 0 ? kCount : part.bytes >> shift;
   Mark* const writes = page.writes() + (part.first >> shift);
   const Mark* const reads = page.reads() + (part.first >> shift);
   bool good = true;
@@ -79,13 +84,47 @@ inline bool scan_writes(CellPage& page, const RunPart& part, const Marks& marks)
   return true;
 }
 
+template <unsigned kCount>
+[[gnu::always_inline]] inline bool scan_cells(CellPage& page, const RunPart& part,
+                                              const Marks& marks) {
+  return (marks.own & kMarkWrite) != 0 ? scan_writes<kCount>(page, part, marks)
+                                       : scan_reads<kCount>(page, part, marks);
+}
+
 /// True if all earlier accesses are ordered before: then the cells have the new marks. Else they
 /// may be, and each lane needs a look.
 inline bool scan(CellPage& page, const RunPart& part, const Marks& marks) {
-  page.refine(std::min(part.lane_shift, 2u));
+  const unsigned finest = std::min(part.lane_shift, 2u);
+  if (finest < page.shift()) page.refine(finest);
   page.newest = std::max(page.newest, own_mark(marks, part, 0, part.bytes - 1));
-  return (marks.own & kMarkWrite) != 0 ? scan_writes(page, part, marks)
-                                       : scan_reads(page, part, marks);
+  switch (part.bytes >> page.shift()) {
+    case 1:
+      return scan_cells<1>(page, part, marks);
+    case 2:
+      return scan_cells<2>(page, part, marks);
+    case 4:
+      return scan_cells<4>(page, part, marks);
+    default:
+      return scan_cells<0>(page, part, marks);
+  }
 }
+
+/// Holds the lock of the page that is in use.
+class PageInUse {
+ public:
+  PageInUse() = default;
+  ~PageInUse() { change(nullptr); }
+  PageInUse(const PageInUse&) = delete;
+  PageInUse& operator=(const PageInUse&) = delete;
+  CellPage* get() const { return page_; }
+  void change(CellPage* page) {
+    if (page_ != nullptr) page_->unlock();
+    page_ = page;
+    if (page_ != nullptr) page_->lock();
+  }
+
+ private:
+  CellPage* page_ = nullptr;
+};
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -224,19 +224,71 @@ LaneMask representatives(const Addresses& addresses, LaneMask active) {
   return kept;
 }
 
+RunPart part_of(std::uint64_t at, unsigned bytes) {
+  RunPart part;
+  part.first = static_cast<unsigned>(at % kCellPageBytes);
+  part.bytes = bytes;
+  part.lane_shift = static_cast<unsigned>(std::countr_zero(bytes));
+  return part;
+}
+
+/// Those of `lanes` that may be in a race; the others are noted. Accesses are aligned, so that each
+/// is in one page.
+LaneMask scan_shared_lanes(Warp& warp, const Addresses& addresses, unsigned bytes,
+                           AccessFlags access, LaneMask lanes) {
+  SharedRaces& races = *warp.block->shared_races;
+  Marks marks = races.marks(warp, access);
+  const Mark first = marks.own;
+  LaneMask doubtful = 0;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    marks.own = first | Mark{lane} << kMarkLaneShift;
+    const std::uint64_t at = addresses.at[lane];
+    if (!scan(races.page(at), part_of(at, bytes), marks)) doubtful |= LaneMask{1} << lane;
+  }
+  return doubtful;
+}
+
+LaneMask scan_global_lanes(Warp& warp, const Area& area, const Addresses& addresses, unsigned bytes,
+                           AccessFlags access, LaneMask lanes) {
+  GlobalRaces& races = *warp.block->launch->global_races;
+  if (area.extent->cells == nullptr || !races.fits()) return lanes;
+  GlobalCells& cells = *area.extent->cells;
+  Marks marks = races.marks(warp, access);
+  const Mark first = marks.own;
+  const std::uint64_t base = area.extent->cells_offset - area.begin;
+  PageInUse page;
+  std::uint64_t in_use = ~std::uint64_t{0};
+  bool ready = false;
+  LaneMask doubtful = 0;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const std::uint64_t at = addresses.at[lane] + base;
+    if (at / kCellPageBytes != in_use) {
+      in_use = at / kCellPageBytes;
+      page.change(cells.page(at));
+      ready = page.get() != nullptr && ready_page(cells, *page.get(), at, races.generation());
+    }
+    marks.own = first | Mark{lane} << kMarkLaneShift;
+    if (ready && !scan(*page.get(), part_of(at, bytes), marks)) doubtful |= LaneMask{1} << lane;
+  }
+  return doubtful;
+}
+
 bool check_races(Warp& warp, PtxSpace space, const Area& area, const Addresses& addresses,
                  unsigned bytes, AccessFlags access, LaneMask active) {
   if (!races_checked(warp, space)) return true;
   const bool shared = space == PtxSpace::kShared;
   if (shared && (access & kWrite) != 0) warp.block->shared_races->begin_store(warp);
-  const bool strong = (access & kStrong) != 0;
-  if (!strong && addresses.count != 0 && run_is_ordered(warp, area, addresses, bytes, access)) {
-    return true;
+  LaneMask lanes = active;
+  if ((access & kStrong) == 0) {
+    if (addresses.count != 0 && run_is_ordered(warp, area, addresses, bytes, access)) return true;
+    if ((access & kWrite) == 0) lanes = representatives(addresses, active);
+    lanes = shared ? scan_shared_lanes(warp, addresses, bytes, access, lanes)
+                   : scan_global_lanes(warp, area, addresses, bytes, access, lanes);
   }
-  const bool all = strong || (access & kWrite) != 0;
-  for (LaneMask left = all ? active : representatives(addresses, active); left != 0;
-       left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     Spot spot;
     spot.space = space;
     spot.address = addresses.at[lane];
@@ -289,6 +341,16 @@ void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, LaneMask act
   if (active == kAllLanes) return;
   const std::uint64_t first = to[std::countr_zero(active)];
   for (unsigned i = 0; i < kLanes; ++i) to[i] = (active >> i & 1) != 0 ? to[i] : first;
+}
+
+bool check_shared_writes(Warp& warp, const std::uint64_t (&at)[kLanes], unsigned bytes,
+                         LaneMask active) {
+  Addresses addresses;
+  const std::uint64_t first = at[std::countr_zero(active)];
+  for (unsigned i = 0; i < kLanes; ++i) addresses.at[i] = (active >> i & 1) != 0 ? at[i] : first;
+  measure(addresses, active, bytes);
+  const Area area = area_of(warp, PtxSpace::kShared, first);
+  return check_races(warp, PtxSpace::kShared, area, addresses, bytes, kWrite, active);
 }
 
 bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra& extra,

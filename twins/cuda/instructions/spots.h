@@ -57,4 +57,8 @@ void addresses_of(Warp& warp, const Arg& base, std::int64_t offset, LaneMask act
 bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra& extra,
              AccessFlags access, LaneMask active, Spots& spots);
 
+/// The check of races alone, for stores to shared addresses that resolve() has seen before.
+bool check_shared_writes(Warp& warp, const std::uint64_t (&at)[kLanes], unsigned bytes,
+                         LaneMask active);
+
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

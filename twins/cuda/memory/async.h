@@ -15,7 +15,7 @@ struct AsyncCopy {
   LaneMask lanes = 0;  ///< that have not waited for it
   unsigned bytes = 0;
   std::array<std::uint32_t, kLanes> group{};  ///< number of the lane's group, from 0
-  std::array<std::uint64_t, kLanes> to{};     ///< shared addresses
+  std::uint64_t to[kLanes] = {};              ///< shared addresses
   alignas(16) std::array<std::array<std::byte, 16>, kLanes> data{};
 };
 

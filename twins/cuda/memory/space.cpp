@@ -115,11 +115,12 @@ ExtentPtr Space::place_fresh(const std::shared_ptr<Extent>& extent, std::uint64_
 
 ExtentPtr Space::adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind) {
   auto extent = std::make_shared<Extent>();
-  auto cells = std::make_shared<HostCells>(bytes);
+  auto cells = std::make_shared<HostCells>(bytes + kCellPageBytes);
   extent->begin = reinterpret_cast<std::uint64_t>(host);
   extent->bytes = bytes;
   extent->data = static_cast<std::byte*>(host);
   extent->cells = &cells->cells;
+  extent->cells_offset = extent->begin % kCellPageBytes;  // cells are aligned as addresses are
   extent->device = device;
   extent->kind = kind;
   extent->backing = std::move(cells);

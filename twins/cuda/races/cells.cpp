@@ -42,7 +42,7 @@ void CellPage::cover(Mark mark) {
   newest = std::max(newest, mark);
 }
 
-void PageLock::wait() {
+void CellPage::wait() {
   std::this_thread::yield();
 }
 
@@ -54,27 +54,37 @@ GlobalCells::~GlobalCells() {
     delete page;
     page = next;
   }
-  std::free(pages_);
+  std::free(pages_.load());
 }
 
 CellPage* GlobalCells::existing_page(std::uint64_t offset) const {
   const std::uint64_t index = offset / kCellPageBytes;
-  if (pages_ == nullptr || index >= count_) return nullptr;
-  return pages_[index].load(std::memory_order_acquire);
+  Table* const pages = pages_.load(std::memory_order_acquire);
+  if (pages == nullptr || index >= count_) return nullptr;
+  return pages[index].load(std::memory_order_acquire);
+}
+
+GlobalCells::Table* GlobalCells::table() {
+  Table* pages = pages_.load(std::memory_order_acquire);
+  if (pages != nullptr) return pages;
+  // Zeros from the system: the table of a large allocation takes no memory until it is used.
+  auto* const made = static_cast<Table*>(std::calloc(count_, sizeof(Table)));
+  if (made == nullptr || pages_.compare_exchange_strong(pages, made, std::memory_order_acq_rel)) {
+    return made;
+  }
+  std::free(made);
+  return pages;
 }
 
 CellPage* GlobalCells::page(std::uint64_t offset) {
-  std::call_once(made_, [this] {
-    // Zeros from the system: the table of a large allocation takes no memory until it is used.
-    pages_ = static_cast<std::atomic<CellPage*>*>(std::calloc(count_, sizeof(*pages_)));
-  });
   const std::uint64_t index = offset / kCellPageBytes;
-  if (pages_ == nullptr || index >= count_) return nullptr;
-  CellPage* found = pages_[index].load(std::memory_order_acquire);
+  Table* const pages = table();
+  if (pages == nullptr || index >= count_) return nullptr;
+  CellPage* found = pages[index].load(std::memory_order_acquire);
   if (found != nullptr) return found;
   auto* const made = new (std::nothrow) CellPage;
   if (made == nullptr) return nullptr;
-  if (!pages_[index].compare_exchange_strong(found, made, std::memory_order_acq_rel)) {
+  if (!pages[index].compare_exchange_strong(found, made, std::memory_order_acq_rel)) {
     delete made;
     return found;
   }
@@ -99,8 +109,7 @@ std::vector<GlobalCells::Cover> GlobalCells::covers() const {
   return covers_;
 }
 
-void GlobalCells::catch_up(CellPage& page, std::uint64_t offset) {
-  if (page.covers == cover_count_.load(std::memory_order_acquire)) return;
+void GlobalCells::take_covers(CellPage& page, std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t begin = offset / kCellPageBytes * kCellPageBytes;
   const std::size_t first = page.covers < dropped_covers_ ? 0 : page.covers - dropped_covers_;

@@ -51,6 +51,10 @@ class CellPage {
   void make_others() { others_.resize(size()); }
 
   // For global memory.
+  void lock() {
+    while (locked.exchange(true, std::memory_order_acquire)) wait();
+  }
+  void unlock() { locked.store(false, std::memory_order_release); }
   std::atomic<bool> locked{false};
   CellPage* next = nullptr;      ///< of all pages of an allocation
   std::uint64_t generation = 0;  ///< of the numbers of work in the marks
@@ -58,6 +62,8 @@ class CellPage {
   Mark newest = 0;
 
  private:
+  static void wait();
+
   unsigned shift_ = 2;
   std::vector<Mark> marks_;  ///< writes, then reads
   std::vector<Mark> others_;
@@ -66,15 +72,12 @@ class CellPage {
 /// Locks a page while it is in scope.
 class PageLock {
  public:
-  explicit PageLock(CellPage& page) : page_(page) {
-    while (page_.locked.exchange(true, std::memory_order_acquire)) wait();
-  }
-  ~PageLock() { page_.locked.store(false, std::memory_order_release); }
+  explicit PageLock(CellPage& page) : page_(page) { page_.lock(); }
+  ~PageLock() { page_.unlock(); }
   PageLock(const PageLock&) = delete;
   PageLock& operator=(const PageLock&) = delete;
 
  private:
-  static void wait();
   CellPage& page_;
 };
 
@@ -100,12 +103,17 @@ class GlobalCells {
   void add_cover(const Cover& cover);
   std::vector<Cover> covers() const;
   /// Takes over the covers that a locked page lacks.
-  void catch_up(CellPage& page, std::uint64_t offset);
+  void catch_up(CellPage& page, std::uint64_t offset) {
+    if (page.covers != cover_count_.load(std::memory_order_acquire)) take_covers(page, offset);
+  }
 
  private:
+  using Table = std::atomic<CellPage*>;
+  void take_covers(CellPage& page, std::uint64_t offset);
+  Table* table();
+
   std::uint64_t count_ = 0;
-  std::atomic<CellPage*>* pages_ = nullptr;  ///< null until the first use; zero pages cost nothing
-  std::once_flag made_;
+  std::atomic<Table*> pages_{nullptr};  ///< made on first use
   std::atomic<CellPage*> all_{nullptr};
   mutable std::mutex mutex_;
   std::vector<Cover> covers_;
