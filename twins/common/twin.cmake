@@ -62,6 +62,32 @@ function(twin_flags target)
   endif()
 endfunction()
 
+# twin_groups(TARGET EXCEPT): compiles the sources of a target in groups of up to 12 files of one folder, so that headers are parsed once for
+# a group. Files whose paths match EXCEPT are compiled by themselves. Names in anonymous namespaces must be unique within a folder.
+function(twin_groups target except)
+  if(DEFINED SHUNT_UNITY AND NOT SHUNT_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    if(path MATCHES "${except}")
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      continue()
+    endif()
+    cmake_path(GET path PARENT_PATH folder)
+    cmake_path(GET folder FILENAME name)
+    list(APPEND group_${name} ${source})
+    list(LENGTH group_${name} count)
+    math(EXPR number "(${count} - 1) / 12")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${name}_${number}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # A type of a group's file may have members of types in an anonymous namespace: no other file sees it.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # add_twin_common(): the parts that all twins share, as the target twin_common.
 function(add_twin_common)
   if(NOT TARGET twin_common)
