@@ -28,7 +28,7 @@ struct Start {
     pthread_atfork(nullptr, nullptr, note_fork);
   }
 };
-const Start start;
+const Start started_at_load;
 
 void make_devices(Driver& state) {
   const auto profile = static_cast<std::size_t>(setting(Setting::kProfile));

@@ -10,6 +10,7 @@ namespace {
 
 template <class T>
 void put(void* value, T what) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers
   std::memcpy(value, static_cast<const void*>(&what), sizeof(T));
 }
 
