@@ -123,7 +123,7 @@ void matmul_cases(const Op&, const CaseSink& sink) {
 void solve_tri_cases(const Op& op, const CaseSink& sink) {
   // Nearly a triangle of ones. Its solution is the difference of neighbouring equations: errors do
   // not grow, and all elements differ.
-  const auto triangle = [](CaseSource a) { return filled(a, Fill::kUniform, 0.99, 1.01); };
+  const auto triangle = [](const CaseSource& a) { return filled(a, Fill::kUniform, 0.99, 1.01); };
   const auto emit = [&](const CaseSource& a, const CaseSource& b) {
     for (const Triangle which : {Triangle::kLower, Triangle::kUpper}) {
       for (const bool unit : {false, true}) {
