@@ -78,7 +78,7 @@ class Run {
     (void)cuCtxSynchronize();
     (void)cuDevicePrimaryCtxRelease(0);
     cuda_twin_reset();
-    for (int kind = CUDA_TWIN_DEVICE_ALLOCATIONS; kind <= CUDA_TWIN_POOLS; ++kind)
+    for (std::uint32_t kind = CUDA_TWIN_DEVICE_ALLOCATIONS; kind <= CUDA_TWIN_POOLS; ++kind)
       require(cuda_twin_count_live(static_cast<cuda_twin_live>(kind)) == 0);
   }
 
