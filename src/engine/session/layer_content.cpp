@@ -24,6 +24,7 @@ void LayerContent::open(std::int64_t sequence, std::int64_t most) {
 }
 
 std::int64_t LayerContent::advance(std::int64_t sequence, std::int64_t most) {
+  if (!repeats_tokens()) return pool_.cached(sequence);
   if (!states_) {
     windows_->advance(sequence, most);
     return windows_->position(sequence);

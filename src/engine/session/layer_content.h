@@ -26,8 +26,8 @@ class LayerContent {
   StateSlots* states() { return states_ ? &*states_ : nullptr; }     ///< null: none
   WindowRows* windows() { return windows_ ? &*windows_ : nullptr; }  ///< null: none
 
-  /// Whether tokens with rows in the cache may be computed again. Without that, a sequence goes on
-  /// after all its rows, and the other functions do nothing.
+  /// Whether tokens with rows in the cache may be computed again. Without that, the position of a
+  /// sequence is the end of its rows, and functions without a result do nothing.
   bool repeats_tokens() const { return states_ || windows_; }
   /// The number of a sequence's first tokens that all layers can go on from.
   std::int64_t position(std::int64_t sequence) const;

@@ -1,4 +1,4 @@
-// Barriers of a block, their reductions, and what is wrong with them.
+// Block barriers, their reductions, and errors in their use.
 #include <gtest/gtest.h>
 
 #include <cstdint>

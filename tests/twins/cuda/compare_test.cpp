@@ -82,7 +82,7 @@ TEST(CudaCompare, Integers) {
   });
 }
 
-/// What the bits of a format with these fields stand for, by its formula.
+/// The value of a floating-point format with these field widths, by its formula.
 double decoded(uint64_t bits, int exponent_bits, int fraction_bits, bool flush) {
   const double sign = (bits >> (exponent_bits + fraction_bits) & 1) != 0 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> fraction_bits & ((1u << exponent_bits) - 1));

@@ -1,5 +1,5 @@
-// Examples of the PTX document for integers, bits, moves and comparisons: all of them load, and
-// those that say what they compute give that.
+// Examples of the PTX document for integers, bits, moves and comparisons. All of them load. Results
+// that the document states are checked.
 #include "operands.h"
 
 namespace examples_integer_test {

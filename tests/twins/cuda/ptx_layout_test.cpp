@@ -1,4 +1,4 @@
-// Values of variables, constants and special registers: where a program finds what it declares.
+// Addresses and values of variables, constants, parameters and special registers.
 #include "support.h"
 
 namespace ptx_layout_test {

@@ -197,7 +197,8 @@ class Generator {
     return result;
   }
 
-  /// What both branches leave; if that is too little, some of what was there before them.
+  /// Registers that both branches set. If they are too few, registers from before the branches,
+  /// too.
   static std::set<unsigned> both(const std::set<unsigned>& a, const std::set<unsigned>& b,
                                  const std::set<unsigned>& before) {
     std::set<unsigned> result;

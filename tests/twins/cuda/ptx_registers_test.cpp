@@ -11,7 +11,7 @@ using twin_test::Buffer;
 using twin_test::Gpu;
 using twin_test::module;
 
-/// What one thread stores, which `code` leaves in %sum.
+/// The %sum that one thread stores after `code`.
 std::uint32_t sum_of(const std::string& code, const std::string& functions = "") {
   Buffer<std::uint32_t> out(1, 0xDEADu);
   std::string log;

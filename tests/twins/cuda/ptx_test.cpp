@@ -1,4 +1,4 @@
-// Reading PTX: what is refused, with its line and reason, and hostile texts.
+// The PTX parser: errors with line and reason, and hostile texts.
 #include <algorithm>
 #include <cctype>
 #include <chrono>

@@ -480,7 +480,7 @@ TEST(CudaRaces, AnEventOrdersTwoStreams) {
 }
 
 TEST(CudaRaces, AForkAndAJoin) {
-  // The second and the third stream wait for the first; both write what it wrote.
+  // The second and the third stream wait for the first. Both write the same bytes as the first.
   for (const bool joined : {true, false}) {
     Streams streams;
     ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);

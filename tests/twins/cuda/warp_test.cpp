@@ -336,7 +336,7 @@ TEST(Together, LanesThatEndedAreNotWaitedFor) {
   for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(d[i], i < 8 ? 28u : 0u) << i;
 }
 
-// --- What is wrong
+// --- Errors
 
 std::string failure(const std::string& code) {
   Gpu gpu;

@@ -1,4 +1,4 @@
-// What may be done with each kind of memory.
+// Operations that each kind of memory allows.
 #pragma once
 
 #include "cuda/memory/space.h"

@@ -30,7 +30,7 @@ CUresult place(Context& context, const ptx::Variable& variable, Module& module, 
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, log);
   }
   module.globals[variable.name] = {extent->begin, bytes};
-  // What the text does not set is 0. Fresh memory is not, and large arrays are seldom written.
+  // Bytes without an initial value are 0. Fresh memory is 0xFF, and large arrays have few values.
   std::memset(extent->data, 0, bytes);
   std::copy_n(variable.data.begin(), std::min<std::size_t>(variable.data.size(), bytes),
               extent->data);

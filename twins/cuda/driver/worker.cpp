@@ -47,7 +47,7 @@ void work_until_closed(const std::shared_ptr<Stream>& stream) {
       delay(item.number);
       perform_in_turn(*context, item.work, item.number);
     }
-    item.work = EmptyWork{};  // what it owns goes before others see its end
+    item.work = EmptyWork{};  // its objects are released before others see its end
     item.after.clear();
     finish(*stream, item.ticket);
   }

@@ -28,7 +28,7 @@ struct Extension {
   }
 };
 
-/// What a resizing op needs; the program owns it.
+/// Parameters of an op that resizes. The program owns them.
 struct Resize {
   Extension from, to;
   std::uint64_t register_mask = 0;

@@ -1,4 +1,4 @@
-// What the files of the floats family share: the modifiers of an arithmetic instruction, and the
+// Shared by the files of the floats family: the modifiers of an arithmetic instruction, and the
 // rows that floats.cpp joins.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the grammars of many opcodes have in common: "name.type d, a, b".
+// The grammar that many opcodes share: "name.type d, a, b".
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ using E5m2Format = NarrowFormat<2, 15, 0x7B, 0x7F, 8>;  // saturates at 57344
                                                                                   : rounded);
 }
 
-/// Saturates: what is beyond the largest number, infinity too, becomes it.
+/// Saturates: larger numbers and infinity become the largest finite number.
 [[gnu::always_inline]] inline std::uint8_t float_to_e4m3_rn(float value) {
   return static_cast<std::uint8_t>(E4m3Format::from_float(value));
 }

@@ -21,7 +21,7 @@ Value safe_divisor(Value b) {
   return b;
 }
 
-/// What a double is converted to: of the same signedness, 32 bits.
+/// The integer type that a double is converted to: of the same signedness, 32 bits.
 template <class Value>
 using Word = std::conditional_t<std::is_signed_v<Value>, std::int32_t, std::uint32_t>;
 

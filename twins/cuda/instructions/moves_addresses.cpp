@@ -48,7 +48,7 @@ bool is_in(Binder& binder, const ptx::Operand& operand, const SpaceName& space) 
   return binder.fail(operand.name + " is not in ." + std::string(space.name));
 }
 
-/// Op::immediate is what is added.
+/// Adds Op::immediate.
 Next run_cvta(Warp& warp, const Op& op, LaneMask active) {
   const std::uint64_t* from = lanes_of<std::uint64_t>(warp, op.args[1]);
   const auto window = static_cast<std::uint64_t>(op.immediate);

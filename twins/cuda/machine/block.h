@@ -22,7 +22,7 @@ struct Dim3 {
 class SharedRaces;  // races/races.h
 class GlobalRaces;
 
-/// What is checked beyond addresses, as the settings were at the launch.
+/// Checks beyond addresses, as the settings were at the launch.
 struct Checks {
   bool initialised = true;
   bool races = true;
@@ -56,7 +56,7 @@ struct Launch {
   GlobalRaces* global_races = nullptr;        ///< of this launch; null: not checked
 };
 
-/// What a launch did, for control.h.
+/// Counts of a launch, for control.h.
 struct LaunchCounts {
   std::uint64_t blocks = 0;
   std::uint64_t instructions[kOpKinds] = {};  ///< of warps

@@ -79,7 +79,7 @@ void pass_written(Block& block, const LanePlace& to, const LanePlace& from, std:
   }
 }
 
-/// Copies between frames what a call passes: `lanes` of `from_slots` to `to_slots`.
+/// Copies the arguments of a call between frames: `lanes` of `from_slots` to `to_slots`.
 void pass(Warp& warp, LaneMask lanes, const Frame& from,
           const std::vector<FunctionInfo::Slot>& from_slots, const Frame& to,
           const std::vector<FunctionInfo::Slot>& to_slots) {

@@ -8,7 +8,7 @@
 
 namespace cuda_twin {
 
-/// What the instructions of a function do with its virtual registers, in order.
+/// Reads and writes of a function's virtual registers, in order.
 struct Usage {
   struct Access {
     std::uint32_t instruction = 0;

@@ -16,7 +16,7 @@
 
 namespace cuda_twin {
 
-/// What a function needs at run time.
+/// Registers and memory of a function at run time.
 struct FunctionInfo {
   std::string name;
   std::uint32_t first_op = 0, end_op = 0;

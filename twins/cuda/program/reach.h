@@ -1,5 +1,5 @@
-// What the kernels of a module reach through calls: which of them shares a function or a .shared
-// variable with another.
+// Functions and variables that the kernels of a module reach through calls: which of them shares a
+// function or a .shared variable with another.
 #pragma once
 
 #include <cstdint>

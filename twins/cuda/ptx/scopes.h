@@ -25,7 +25,8 @@ class Scopes {
   Scopes(Tokens& tokens, Function& function);
 
   bool push();
-  /// Resolves the labels that the block's instructions name; what is left is for the block around.
+  /// Resolves the labels that the block's instructions name. Unknown labels are left to the
+  /// enclosing block.
   bool pop();
   std::size_t depth() const { return blocks_.size(); }
 

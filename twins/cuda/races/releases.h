@@ -25,7 +25,7 @@ struct Acquired {
   void join(const Acquired& other);
 };
 
-/// A fence: what is ordered before the strong writes after it.
+/// A fence: the accesses that are ordered before the strong writes after it.
 struct Release {
   std::uint64_t block = 0;
   std::array<std::uint32_t, 32> epochs{};  ///< of the block's warps

@@ -1,4 +1,4 @@
-// What one warp instruction needs to compare its marks with those in cells. It is the same for
+// The comparison of one warp instruction's marks with those in cells. It is the same for
 // shared and for global memory.
 #pragma once
 

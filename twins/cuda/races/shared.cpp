@@ -12,7 +12,7 @@ void join(WarpClocks& to, const WarpClocks& from) {
   for (unsigned i = 0; i < kWarps; ++i) to[i] = std::max(to[i], from[i]);
 }
 
-/// What is ordered before strong writes after either of two fences.
+/// The accesses that are ordered before strong writes after either of two fences.
 std::shared_ptr<const Release> joined(const std::shared_ptr<const Release>& a,
                                       const std::shared_ptr<const Release>& b) {
   if (a == nullptr || a == b) return b;
