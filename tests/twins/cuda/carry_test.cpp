@@ -137,6 +137,41 @@ TEST(CudaCarry, MadOf64Bits) {
   expect("hi.cc.s64", signed_high);
 }
 
+/// madc adds the carry of the sum before it, and its own carry goes on.
+template <class Word, class Signed>
+void expect_carry_into_products(const std::string& type) {
+  const auto [x, y] = pairs<Word>();
+  const auto z = repeated(edges<Word>(), x.size(), 3);
+  constexpr unsigned kBits = sizeof(Word) * 8;
+  for (const bool high : {false, true}) {
+    const auto sum = [high](Word a, Word b, Word c) {
+      const Big product = Big{static_cast<Signed>(a)} * static_cast<Signed>(b);
+      const Word part = static_cast<Word>(high ? product >> kBits : product);
+      const unsigned carry = a > static_cast<Word>(~c) ? 1 : 0;  // of a + c
+      return UnsignedBig{part} + b + carry;
+    };
+    const std::string r = kBits == 64 ? "%l" : "%r";
+    const std::string code = "add.cc." + type + " " + r + "0, %a, %c; madc." +
+                             (high ? "hi" : "lo") + ".cc." + type + " " + r +
+                             "1, %a, %b, %b; addc." + type + " " + r + "2, 0, 0; mov.b" +
+                             std::to_string(kBits) + " %d, " + r;
+    expect_lanes<Word>(
+        code + "1", [&](Word a, Word b, Word c) { return static_cast<Word>(sum(a, b, c)); }, x, y,
+        z);
+    expect_lanes<Word>(
+        code + "2",
+        [&](Word a, Word b, Word c) { return static_cast<Word>(sum(a, b, c) >> kBits); }, x, y, z);
+  }
+}
+
+TEST(CudaCarry, ProductsTakeAndSetTheCarry) {
+  Gpu gpu;
+  expect_carry_into_products<uint32_t, uint32_t>("u32");
+  expect_carry_into_products<uint32_t, int32_t>("s32");
+  expect_carry_into_products<uint64_t, uint64_t>("u64");
+  expect_carry_into_products<uint64_t, std::int64_t>("s64");
+}
+
 /// Devices compute a - b as a + ~b + 1 and keep that sum's carry, which shows where a difference
 /// and a sum are mixed. These values come from a device.
 TEST(CudaCarry, AllInstructionsSetOneFlag) {

@@ -297,7 +297,11 @@ TEST(CudaCompare, ResultsOfEachType) {
 
 TEST(CudaCompare, WrongFormsAreRefused) {
   Gpu gpu;
-  expect_refused({"setp.lt.b32 %p0, %a, %b",
+  expect_refused({"set.lt.f16.bf16 %h0, %h1, %h2",
+                  "set.eq.ftz.bf16.f32 %h0, %f1, %f2",
+                  "set.lt.f32.f16 %f0, %h1, %h2",
+                  "set.lt.u16.u16 %h0, %h1, %h2",
+                  "setp.lt.b32 %p0, %a, %b",
                   "setp.lo.s32 %p0, %a, %b",
                   "setp.hi.f32 %p0, %f0, %f1",
                   "setp.equ.s32 %p0, %a, %b",

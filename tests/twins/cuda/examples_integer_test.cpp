@@ -1,4 +1,5 @@
-// Examples of the PTX document for integers, bits, moves and comparisons. All of them load. Results
+// Examples of the PTX document for integers, bits, moves and comparisons. All of them
+// load, but for bfe.b32, which the document's own grammar does not have. Results
 // that the document states are checked.
 #include "operands.h"
 

@@ -204,6 +204,7 @@ TEST(CudaFloat, FtzFlushesOperandsAndResults) {
     };
     const std::string rest = std::string(".") + mode.name + ".ftz.f32 %d, %a, %b";
     expect_lanes<uint32_t>("add" + rest, flushing(sum_of<float>), a, b);
+    expect_lanes<uint32_t>("sub" + rest, flushing(difference_of<float>), a, b);
     expect_lanes<uint32_t>("mul" + rest, flushing(product_of<float>), a, b);
     expect_lanes<uint32_t>("div" + rest, flushing(quotient_of<float>), a, b);
     expect_lanes<uint32_t>(
@@ -213,6 +214,17 @@ TEST(CudaFloat, FtzFlushesOperandsAndResults) {
               on_host<uint32_t>(mode.fenv, fma_of<float>, flushed(x), flushed(y), flushed(y)));
         },
         a, b);
+    const std::string one = std::string(".") + mode.name + ".ftz.f32 %d, %a";
+    expect_lanes<uint32_t>(
+        "sqrt" + one,
+        [&](uint32_t x) {
+          return flushed(on_host<uint32_t>(mode.fenv, root_of<float>, flushed(x)));
+        },
+        a);
+    const auto inverse = [](float x) { return quotient_of(1.0f, x); };
+    expect_lanes<uint32_t>(
+        "rcp" + one,
+        [&](uint32_t x) { return flushed(on_host<uint32_t>(mode.fenv, +inverse, flushed(x))); }, a);
   }
 }
 
@@ -224,6 +236,24 @@ TEST(CudaFloat, SatClampsToZeroAndOneAndNanToZero) {
         std::string("add.") + mode.name + ".sat.f32 %d, %a, %b",
         [&](uint32_t x, uint32_t y) {
           return clamped(on_host<uint32_t>(mode.fenv, sum_of<float>, x, y));
+        },
+        a, b);
+    expect_lanes<uint32_t>(
+        std::string("sub.") + mode.name + ".sat.f32 %d, %a, %b",
+        [&](uint32_t x, uint32_t y) {
+          return clamped(on_host<uint32_t>(mode.fenv, difference_of<float>, x, y));
+        },
+        a, b);
+    expect_lanes<uint32_t>(
+        std::string("mul.") + mode.name + ".sat.f32 %d, %a, %b",
+        [&](uint32_t x, uint32_t y) {
+          return clamped(on_host<uint32_t>(mode.fenv, product_of<float>, x, y));
+        },
+        a, b);
+    expect_lanes<uint32_t>(
+        std::string("mad.") + mode.name + ".sat.f32 %d, %a, %b, %a",
+        [&](uint32_t x, uint32_t y) {
+          return clamped(on_host<uint32_t>(mode.fenv, fma_of<float>, x, y, x));
         },
         a, b);
     expect_lanes<uint32_t>(
@@ -332,20 +362,36 @@ TEST(CudaFloat, MinAndMaxOfThree) {
                            Buffer<uint32_t>(detail::whole_warps(b, total)),
                            Buffer<uint32_t>(detail::whole_warps(c, total))};
   Buffer<uint32_t> out(total, 0u);
-  const auto text = frame<uint32_t, uint32_t, uint32_t, uint32_t>("max.NaN.abs.f32 %d, %a, %b, %c",
-                                                                  "8.8", "sm_100");
-  std::string log;
-  ASSERT_EQ(launch(text, "lanes", Dim(static_cast<unsigned>(total / 32)), Dim(32),
-                   {&in[0].address, &in[1].address, &in[2].address, &out.address}, 0, &log),
-            CUDA_SUCCESS)
-      << log;
-  const auto results = out.read();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    uint32_t most = 0x7FFFFFFFu;
-    if (!is_nan(a[i], kF32) && !is_nan(b[i], kF32) && !is_nan(c[i], kF32)) {
-      most = std::max({a[i] & 0x7FFFFFFFu, b[i] & 0x7FFFFFFFu, c[i] & 0x7FFFFFFFu});
+  const auto run = [&](const std::string& form) {
+    const auto text = frame<uint32_t, uint32_t, uint32_t, uint32_t>(form + ".f32 %d, %a, %b, %c",
+                                                                    "8.8", "sm_100");
+    std::string log;
+    EXPECT_EQ(launch(text, "lanes", Dim(static_cast<unsigned>(total / 32)), Dim(32),
+                     {&in[0].address, &in[1].address, &in[2].address, &out.address}, 0, &log),
+              CUDA_SUCCESS)
+        << form << ": " << log;
+    return out.read();
+  };
+  for (const bool max : {false, true}) {
+    for (const std::string ftz : {"", ".ftz"}) {
+      for (const std::string nan : {"", ".NaN"}) {
+        for (const std::string abs : {"", ".abs"}) {
+          const std::string form = (max ? "max" : "min") + ftz + nan + abs;
+          const auto seen = [&](uint32_t x) {
+            if (!ftz.empty()) x = flushed(x);
+            return abs.empty() ? x : x & 0x7FFFFFFFu;
+          };
+          const auto pick = [&](uint32_t x, uint32_t y) {
+            return chosen<uint32_t>(x, y, max, !nan.empty(), kF32, 0x7FFFFFFFu);
+          };
+          const auto results = run(form);
+          for (std::size_t i = 0; i < a.size(); ++i) {
+            ASSERT_EQ(results[i], pick(pick(seen(a[i]), seen(b[i])), seen(c[i])))
+                << form << " " << a[i] << " " << b[i] << " " << c[i];
+          }
+        }
+      }
     }
-    ASSERT_EQ(results[i], most) << a[i] << " " << b[i] << " " << c[i];
   }
 }
 

@@ -298,15 +298,20 @@ TEST(CudaHalf, AbsAndNegOfAllValues) {
       paired(all));
 }
 
+TEST(CudaHalf, FormsThatTheTwinLacksAreRefused) {
+  Gpu gpu;
+  expect_refused({"fma.rn.oob.f16 %h0, %h1, %h2, %h3", "fma.rn.oob.relu.bf16 %h0, %h1, %h2, %h3"});
+}
+
 TEST(CudaHalf, FormsThatPtxDoesNotHaveAreRefused) {
   Gpu gpu;
-  expect_refused(
-      {"add.rz.f16 %h0, %h1, %h2", "add.ftz.bf16 %h0, %h1, %h2", "mul.sat.bf16x2 %r0, %r1, %r2",
-       "fma.f16 %h0, %h1, %h2, %h3", "fma.rn.sat.relu.f16 %h0, %h1, %h2, %h3",
-       "fma.rn.sat.bf16 %h0, %h1, %h2, %h3", "fma.rn.oob.f16 %h0, %h1, %h2, %h3",
-       "add.relu.f16 %h0, %h1, %h2", "mad.rn.f16 %h0, %h1, %h2, %h3", "div.rn.f16 %h0, %h1, %h2",
-       "min.ftz.bf16 %h0, %h1, %h2", "neg.ftz.bf16 %h0, %h1", "add.f16x2 %h0, %h1, %h2",
-       "add.f16 %r0, %r1, %r2", "copysign.f16 %h0, %h1, %h2", "min.f16 %h0, %h1, %h2, %h3"});
+  expect_refused({"add.rz.f16 %h0, %h1, %h2", "add.ftz.bf16 %h0, %h1, %h2",
+                  "mul.sat.bf16x2 %r0, %r1, %r2", "fma.f16 %h0, %h1, %h2, %h3",
+                  "fma.rn.sat.relu.f16 %h0, %h1, %h2, %h3", "fma.rn.sat.bf16 %h0, %h1, %h2, %h3",
+                  "add.relu.f16 %h0, %h1, %h2", "mad.rn.f16 %h0, %h1, %h2, %h3",
+                  "div.rn.f16 %h0, %h1, %h2", "min.ftz.bf16 %h0, %h1, %h2", "neg.ftz.bf16 %h0, %h1",
+                  "add.f16x2 %h0, %h1, %h2", "add.f16 %r0, %r1, %r2", "copysign.f16 %h0, %h1, %h2",
+                  "min.f16 %h0, %h1, %h2, %h3"});
 }
 
 TEST(CudaHalf, NewerFormsNeedTheirVersionAndTarget) {

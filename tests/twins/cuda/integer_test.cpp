@@ -221,6 +221,8 @@ TEST(CudaInteger, WrongFormsAreRefused) {
                   "add.s32 %d, %a, 0f3F800000",
                   "sub.sat.u32 %d, %a, %b",
                   "sub %d, %a, %b",
+                  "sub.u16x2 %d, %a, %b",
+                  "sub.s16x2 %d, %a, %b",
                   "neg.u32 %d, %a",
                   "abs.u32 %d, %a",
                   "min.b32 %d, %a, %b",

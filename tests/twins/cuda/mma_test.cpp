@@ -37,6 +37,16 @@ struct Exact {
   int a_least, a_most, b_least, b_most;
 };
 
+/// -4 to 4: sign, exponent with bias 7 or 15, and the fraction, which only 3 has.
+std::uint64_t small_e4m3(double value) {
+  constexpr std::uint64_t kBits[] = {0x00, 0x38, 0x40, 0x44, 0x48};
+  return kBits[static_cast<int>(std::fabs(value))] | (value < 0 ? 0x80u : 0u);
+}
+std::uint64_t small_e5m2(double value) {
+  constexpr std::uint64_t kBits[] = {0x00, 0x3C, 0x40, 0x42, 0x44};
+  return kBits[static_cast<int>(std::fabs(value))] | (value < 0 ? 0x80u : 0u);
+}
+
 std::vector<Exact> exact_forms() {
   std::vector<Exact> forms;
   for (const bool is_k16 : {false, true}) {
@@ -64,6 +74,13 @@ std::vector<Exact> exact_forms() {
                      low_bits<4>, s32_bits, -8, 7, 0, 15});
     forms.push_back({mma_small(std::string(shape) + ".row.col.s32.u4.s4.s32", 4, m, k), low_bits<4>,
                      low_bits<4>, s32_bits, 0, 15, -8, 7});
+  }
+  for (const std::string a : {"e4m3", "e5m2"}) {
+    for (const std::string b : {"e4m3", "e5m2"}) {
+      forms.push_back({mma_small(".m16n8k32.row.col.f32." + a + "." + b + ".f32", 8, 16, 32),
+                       a == "e4m3" ? small_e4m3 : small_e5m2, b == "e4m3" ? small_e4m3 : small_e5m2,
+                       f32_bits, -4, 4, -4, 4});
+    }
   }
   for (const auto& [m, k] :
        {std::pair(8, 4), std::pair(16, 4), std::pair(16, 8), std::pair(16, 16)}) {

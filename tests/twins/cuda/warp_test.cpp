@@ -233,6 +233,10 @@ TEST(Redux, FloatsNeedANewerTarget) {
 
 TEST(Redux, FloatsWithNanAndSignedZero) {
   Gpu gpu("b200");
+  CUmodule loaded = nullptr;
+  const std::string plain =
+      twin_test::frame<float, float>("redux.sync.min.f32 %d, %a, -1;", "8.6", "sm_100");
+  EXPECT_EQ(twin_test::load(plain, &loaded), CUDA_ERROR_INVALID_PTX) << "without the suffix a";
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> values(32, 3.0f);
   values[4] = nan;

@@ -40,11 +40,13 @@ Value not_negative(Value a, Value b) {
   return int_max(f(a, b), Value{0});
 }
 
-bool bind_sum(Binder& binder, Handler saturating, Handler (*choose)(ptx::Type)) {
+/// Only sums have packed types.
+bool bind_sum(Binder& binder, bool packed, Handler saturating, Handler (*choose)(ptx::Type)) {
   const bool sat = binder.take("sat");
   const ptx::Type type =
-      sat ? binder.take_type({kS32})
-          : binder.take_type({kU16, kU32, kU64, kS16, kS32, kS64, kU16x2, kS16x2});
+      sat      ? binder.take_type({kS32})
+      : packed ? binder.take_type({kU16, kU32, kU64, kS16, kS32, kS64, kU16x2, kS16x2})
+               : binder.take_type({kU16, kU32, kU64, kS16, kS32, kS64});
   if (is_packed(type) && !binder.need({8, 0}, 90)) return false;
   return emit_form(binder, sat ? saturating : choose(type), OpKind::kInteger, type, {type, type});
 }
@@ -76,10 +78,6 @@ struct IntSum {
   static constexpr auto f = &wrapped_sum<Value>;
 };
 template <class Value>
-struct IntDifference {
-  static constexpr auto f = &wrapped_difference<Value>;
-};
-template <class Value>
 struct IntMin {
   static constexpr auto f = &int_min<Value>;
 };
@@ -99,10 +97,13 @@ Handler extreme_of(ptx::Type type, bool relu) {
 }  // namespace
 
 bool bind_integer_add(Binder& binder) {
-  return bind_sum(binder, apply<saturated_sum>, for_integer_or_pair<IntSum>);
+  return bind_sum(binder, true, apply<saturated_sum>, for_integer_or_pair<IntSum>);
 }
 bool bind_integer_sub(Binder& binder) {
-  return bind_sum(binder, apply<saturated_difference>, for_integer_or_pair<IntDifference>);
+  return bind_sum(binder, false, apply<saturated_difference>, [](ptx::Type type) {
+    return for_integer(
+        type, [](auto value) -> Handler { return apply<wrapped_difference<decltype(value)>>; });
+  });
 }
 bool bind_integer_min(Binder& binder) {
   return bind_extreme(binder, extreme_of<IntMin>);

@@ -150,8 +150,9 @@ bool is_set_form(ptx::Type to, ptx::Type from) {
     case kBf16x2:
       return to == kBf16x2 || to == kU32 || to == kS32;
     case kF16:
-    case kBf16:
       return to != kF32 && to != kF16x2 && to != kBf16x2;
+    case kBf16:
+      return to != kF16 && to != kF32 && to != kF16x2 && to != kBf16x2;
     default:
       return to == kU32 || to == kS32 || to == kF32 || to == kF16 || to == kBf16;
   }
@@ -212,6 +213,7 @@ bool bind_set(Binder& binder) {
   const std::size_t operands = set.bool_op == BoolOp::kNone ? 3 : 4;
   if (compare == nullptr || !binder.expect_operands(operands, operands)) return false;
   if (!is_set_form(to, type)) return binder.fail("no such pair of types");
+  if (set.ftz && to == kBf16) return binder.fail("a .bf16 result has no .ftz");
   if (!need_set(binder, to, type)) return false;
   const Arg result = binder.destination(0, to);
   const SetSources sources = set_sources(binder, set, *compare, type);

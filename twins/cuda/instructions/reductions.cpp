@@ -97,7 +97,7 @@ bool emit_redux(Binder& b, Handler run, std::uint32_t flags) {
 }
 
 bool bind_float(Binder& b, std::size_t operation, std::uint32_t flags) {
-  if (!b.need({8, 6}, 100)) return false;
+  if (!b.need({8, 6}, 100) || !b.need_specific_target()) return false;
   if (operation != 1 && operation != 2) return b.fail("f32 has .min and .max only");
   return emit_redux(b, redux<reduce_floats>, flags | (operation == 2 ? kMaximum : 0u));
 }

@@ -58,6 +58,10 @@ bool Binder::need(ptx::Version version, int sm) {
   return module.target.sm >= sm || fail("needs .target sm_" + std::to_string(sm) + " or later");
 }
 
+bool Binder::need_specific_target() {
+  return builder_.module().target.specific || fail("needs a .target with the suffix a or f");
+}
+
 bool Binder::branch_target(const std::string& label) {
   return builder_.branch_to(label) || fail(label + " is no label of this function");
 }

@@ -37,6 +37,8 @@ class Binder {
 
   // --- Requirements. False, and the error set, if the module's .version or .target is older.
   bool need(ptx::Version version, int sm = 0);
+  /// For instructions of one architecture: .target sm_100a.
+  bool need_specific_target();
 
   // --- Operands. `index` counts the instruction's operands from 0. On an error they set it and
   // return an absent Arg.
