@@ -1,5 +1,7 @@
 #include "cuda/include/cuda_twin/control.h"
 
+#include <string>
+
 #include "common/message.h"
 #include "cuda/call.h"
 #include "cuda/counts.h"
@@ -99,8 +101,10 @@ const char* cuda_twin_last_message(void) {
 const char* cuda_twin_last_fault(void) {
   const auto context = driver().contexts.find(context_stack().top());
   if (context == nullptr) return "";
+  thread_local std::string fault;  // the context may end while the caller reads
   const std::lock_guard lock(context->mutex);
-  return context->fault.c_str();
+  fault = context->fault;
+  return fault.c_str();
 }
 
 }  // extern "C"

@@ -145,7 +145,8 @@ void expect_carry_into_products(const std::string& type) {
   constexpr unsigned kBits = sizeof(Word) * 8;
   for (const bool high : {false, true}) {
     const auto sum = [high](Word a, Word b, Word c) {
-      const Big product = Big{static_cast<Signed>(a)} * static_cast<Signed>(b);
+      const UnsignedBig product = static_cast<UnsignedBig>(Big{static_cast<Signed>(a)}) *
+                                  static_cast<UnsignedBig>(Big{static_cast<Signed>(b)});
       const Word part = static_cast<Word>(high ? product >> kBits : product);
       const unsigned carry = a > static_cast<Word>(~c) ? 1 : 0;  // of a + c
       return UnsignedBig{part} + b + carry;

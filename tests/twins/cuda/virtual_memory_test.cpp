@@ -78,6 +78,26 @@ TEST_F(VirtualMemoryTest, MappedMemoryWithAccessIsMemory) {
   EXPECT_EQ(free_bytes(), before);
 }
 
+/// A buffer that grew: two mappings side by side.
+TEST_F(VirtualMemoryTest, CopiesAndFillsCrossMappings) {
+  const CUmemGenericAllocationHandle handles[] = {create(), create()};
+  const CUdeviceptr address = reserve(2 * kBlock);
+  for (std::size_t i = 0; i < 2; ++i)
+    TWIN_OK(cuMemMap(address + i * kBlock, kBlock, 0, handles[i], 0));
+  allow(address, 2 * kBlock);
+  TWIN_OK(cuMemsetD32(address, 0x01020304, 2 * kBlock / 4));
+  TWIN_OK(cuMemsetD16(address + kBlock - 4, 0x0506, 4));
+  std::vector<std::uint32_t> words(2 * kBlock / 4);
+  TWIN_OK(cuMemcpyDtoH(words.data(), address, 2 * kBlock));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool changed = i + 1 == kBlock / 4 || i == kBlock / 4;
+    ASSERT_EQ(words[i], changed ? 0x05060506u : 0x01020304u) << i;
+  }
+  TWIN_OK(cuMemUnmap(address, 2 * kBlock));
+  for (const CUmemGenericAllocationHandle handle : handles) TWIN_OK(cuMemRelease(handle));
+  TWIN_OK(cuMemAddressFree(address, 2 * kBlock));
+}
+
 TEST_F(VirtualMemoryTest, OneMemoryAtTwoAddresses) {
   const CUmemGenericAllocationHandle handle = create(2 * kBlock);
   const CUdeviceptr address = reserve(4 * kBlock);

@@ -20,6 +20,28 @@ struct Corner {
 struct Box {
   std::uint64_t width = 0, height = 1, depth = 1;
 };
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  ///< of a copy: no host has more
+
+/// The byte after the last one of a box at `base`. False if it exceeds 64 bits.
+bool find_end(const Corner& corner, const Box& box, std::uint64_t base, std::uint64_t pitch,
+              std::uint64_t plane, std::uint64_t& end) {
+  std::uint64_t row = 0;
+  std::uint64_t depth = 0;
+  std::uint64_t rows = 0;
+  return !__builtin_add_overflow(corner.z, box.depth, &depth) &&
+         !__builtin_mul_overflow(depth, plane, &depth) &&
+         !__builtin_add_overflow(corner.y, box.height, &rows) &&
+         !__builtin_mul_overflow(rows, pitch, &rows) &&
+         !__builtin_add_overflow(corner.x, box.width, &row) &&
+         !__builtin_add_overflow(base, depth, &end) && !__builtin_add_overflow(end, rows, &end) &&
+         !__builtin_add_overflow(end, row, &end);
+}
+
+bool fits_into_memory(const Box& box) {
+  std::uint64_t bytes = 0;
+  return !__builtin_mul_overflow(box.width, box.height, &bytes) &&
+         !__builtin_mul_overflow(bytes, box.depth, &bytes) && bytes <= kMostBytes;
+}
 
 CUresult place(const Corner& corner, const Box& box, std::uint64_t& address, Side& side,
                std::uint64_t& pitch, std::uint64_t& plane) {
@@ -30,6 +52,10 @@ CUresult place(const Corner& corner, const Box& box, std::uint64_t& address, Sid
   if (!host && corner.type != CU_MEMORYTYPE_DEVICE && corner.type != CU_MEMORYTYPE_UNIFIED) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "unknown type of memory");
   }
+  if (corner.x > kMostBytes || box.width > kMostBytes || corner.y > kMostBytes ||
+      box.height > kMostBytes) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the box is too large");
+  }
   pitch = corner.pitch != 0 ? corner.pitch : corner.x + box.width;
   const std::uint64_t rows = corner.height != 0 ? corner.height : corner.y + box.height;
   if (pitch < corner.x + box.width || (box.depth > 1 && rows < corner.y + box.height)) {
@@ -38,13 +64,19 @@ CUresult place(const Corner& corner, const Box& box, std::uint64_t& address, Sid
   if (pitch > (std::uint64_t{1} << 40) || rows > (std::uint64_t{1} << 40)) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "the pitch or height is too large");
   }
-  plane = pitch * rows;
+  const std::uint64_t base = host ? corner.host : corner.device;
+  std::uint64_t end = 0;
+  if (__builtin_mul_overflow(pitch, rows, &plane) ||
+      !find_end(corner, box, base, pitch, plane, end)) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the box ends beyond the addresses of 64 bits");
+  }
   side = host ? Side::kHost : corner.type == CU_MEMORYTYPE_UNIFIED ? Side::kAny : Side::kDevice;
-  address = (host ? corner.host : corner.device) + corner.z * plane + corner.y * pitch + corner.x;
+  address = base + corner.z * plane + corner.y * pitch + corner.x;
   return CUDA_SUCCESS;
 }
 
 CUresult copy_between(const Corner& from, const Corner& to, const Box& box, CopyWork& work) {
+  if (!fits_into_memory(box)) return refuse(CUDA_ERROR_INVALID_VALUE, "the box is too large");
   work.row_bytes = box.width;
   work.rows = box.height;
   work.planes = box.depth;

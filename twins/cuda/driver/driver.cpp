@@ -91,6 +91,10 @@ void reset_driver() {
   drop_graphs();
   drop_pools();
   drop_virtual_memory();
+  {
+    const std::lock_guard lock(state.values_mutex);
+    state.value_writes.clear();
+  }
   const std::lock_guard lock(state.mutex);
   state.devices.clear();
   state.space.reset();

@@ -1,4 +1,6 @@
 // cuMemset and its kin.
+#include <algorithm>
+
 #include "cuda/call.h"
 #include "cuda/driver/copies.h"
 #include "cuda/graphs/capture.h"
@@ -14,6 +16,11 @@ CUresult check(const FillWork& work) {
   }
   if (work.to % work.element_bytes != 0 || work.pitch % work.element_bytes != 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "the address or pitch is no multiple of the element");
+  }
+  std::uint64_t end = 0;
+  if (__builtin_mul_overflow(work.height, std::max<std::uint64_t>(work.pitch, bytes), &end) ||
+      __builtin_add_overflow(end, work.to, &end)) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the fill ends beyond the addresses of 64 bits");
   }
   CopyWork rows = flat_copy(work.to, CopyWork::Side::kDevice, 0, CopyWork::Side::kHost, bytes);
   rows.rows = work.height;

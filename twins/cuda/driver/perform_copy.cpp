@@ -140,14 +140,38 @@ class Copier {
   cuda_twin_direction direction_ = CUDA_TWIN_TO_DEVICE;
 };
 
-void fill_bytes(std::byte* to, const FillWork& work) {
+/// A row of whole elements, or a part of it up to the end of an extent. `from` of its bytes are
+/// before this part.
+void fill_bytes(std::byte* to, const FillWork& work, std::uint64_t from, std::uint64_t bytes) {
   if (work.element_bytes == 1) {
-    std::memset(to, static_cast<int>(work.value & 0xFFU), work.width);
+    std::memset(to, static_cast<int>(work.value & 0xFFU), bytes);
     return;
   }
-  for (std::uint64_t i = 0; i < work.width; ++i) {
-    std::memcpy(to + i * work.element_bytes, &work.value, work.element_bytes);
+  std::byte element[sizeof work.value];
+  std::memcpy(element, &work.value, sizeof element);
+  for (std::uint64_t i = 0; i < bytes; ++i) to[i] = element[(from + i) % work.element_bytes];
+}
+
+CUresult fill_row(Context& context, const FillWork& work, std::uint64_t row, std::uint64_t number) {
+  const std::uint64_t bytes = work.width * work.element_bytes;
+  const std::uint64_t begin = work.to + row * work.pitch;
+  for (std::uint64_t done = 0; done < bytes;) {
+    CopyPlace place;
+    const std::uint64_t at = begin + done;
+    if (!find(at, CopyWork::Side::kDevice, place)) {
+      return fail_work(
+          context, CUDA_ERROR_ILLEGAL_ADDRESS,
+          "a fill cannot write its memory: " + driver().space->describe(at, bytes - done));
+    }
+    const std::uint64_t part = std::min(bytes - done, place.room());
+    CUDA_TWIN_TRY(check_races(context, place, part, number, true));
+    fill_bytes(place.data(), work, done, part);
+    if (place.extent->written != nullptr) {
+      set_written(place.extent->written, place.offset(), part);
+    }
+    done += part;
   }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -157,20 +181,8 @@ CUresult perform_copy(Context& context, const CopyWork& work, std::uint64_t numb
 }
 
 CUresult perform_fill(Context& context, const FillWork& work, std::uint64_t number) {
-  const std::uint64_t bytes = work.width * work.element_bytes;
-  if (bytes == 0) return CUDA_SUCCESS;
   for (std::uint64_t row = 0; row < work.height; ++row) {
-    CopyPlace place;
-    const std::uint64_t at = work.to + row * work.pitch;
-    if (!find(at, CopyWork::Side::kDevice, place) || place.room() < bytes) {
-      return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS,
-                       "a fill cannot write its memory: " + driver().space->describe(at, bytes));
-    }
-    CUDA_TWIN_TRY(check_races(context, place, bytes, number, true));
-    fill_bytes(place.data(), work);
-    if (place.extent->written != nullptr) {
-      set_written(place.extent->written, place.offset(), bytes);
-    }
+    CUDA_TWIN_TRY(fill_row(context, work, row, number));
   }
   return CUDA_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include "cuda/driver/thread.h"
 #include "cuda/driver/worker.h"
 #include "cuda/graphs/run.h"
+#include "cuda/races/work_order.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -23,6 +24,8 @@ struct Performer {
   CUresult operator()(const CopyWork& work) const { return perform_copy(context, work, number); }
   CUresult operator()(const FillWork& work) const { return perform_fill(context, work, number); }
   CUresult operator()(const HostWork& work) const {
+    // The host's code knows that the work before it has ended.
+    driver().space->works().host_waited(number);
     run_host_function(work.function, work.user);
     return CUDA_SUCCESS;
   }

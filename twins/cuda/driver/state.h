@@ -63,6 +63,8 @@ struct Context : std::enable_shared_from_this<Context> {
   std::string fault;  ///< text of the late error
   std::vector<std::shared_ptr<Stream>> streams;  ///< created ones, and those of threads
   std::shared_ptr<Stream> legacy;                ///< the default stream
+  /// Last pieces of work of destroyed streams that no wait covers yet: blocking and non-blocking.
+  std::vector<std::uint64_t> ended_blocking, ended_non_blocking;
   std::map<std::thread::id, std::shared_ptr<Stream>> of_threads;
   std::set<std::uint64_t> peers;               ///< ids of contexts whose memory this one may use
   std::atomic<std::uint32_t> peer_devices{0};  ///< bit d: device d is one of these
@@ -158,7 +160,10 @@ struct HostRange {
 /// Everything the library knows. There is one; it is never destroyed, as calls come while a process
 /// exits.
 struct Driver {
-  std::mutex mutex;         ///< guards initialisation
+  std::mutex mutex;  ///< guards initialisation
+  std::mutex values_mutex;
+  /// The last work that was submitted to write a word, by its address: cuStreamWriteValue32.
+  std::unordered_map<std::uint64_t, std::uint64_t> value_writes;
   std::mutex memory_mutex;  ///< guards `allocations` and `hosts`
   std::atomic<bool> initialised{false};
   std::atomic<bool> lost{false};

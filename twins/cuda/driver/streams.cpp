@@ -65,6 +65,17 @@ std::vector<std::shared_ptr<Stream>> with_waited(Context& context, Stream& strea
   return streams;
 }
 
+/// The host has waited for the work of streams that were destroyed.
+void wait_for_ended(Context& context, bool non_blocking_too) {
+  WorkOrder& works = driver().space->works();
+  const std::lock_guard lock(context.mutex);
+  for (const std::uint64_t number : context.ended_blocking) works.host_waited(number);
+  context.ended_blocking.clear();
+  if (!non_blocking_too) return;
+  for (const std::uint64_t number : context.ended_non_blocking) works.host_waited(number);
+  context.ended_non_blocking.clear();
+}
+
 void wait_for_all(const std::vector<std::shared_ptr<Stream>>& streams) {
   WorkOrder& works = driver().space->works();
   for (const auto& stream : streams) {
@@ -114,6 +125,7 @@ CUresult synchronize(Stream& stream) {
   const std::shared_ptr<Context> context = stream.context.lock();
   if (context == nullptr) return refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED, "no context");
   wait_for_all(with_waited(*context, stream));
+  if (stream.is_legacy) wait_for_ended(*context, false);
   release_pool_memory(*context->device);
   return surface(*context);
 }
@@ -126,6 +138,7 @@ CUresult synchronize(Context& context) {
     streams.push_back(context.legacy);
   }
   wait_for_all(streams);
+  wait_for_ended(context, true);
   release_pool_memory(*context.device);
   return surface(context);
 }

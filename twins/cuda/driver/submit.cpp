@@ -32,6 +32,10 @@ void add_default_stream_rules(Context& context, const Stream& stream, Before& be
   for (const auto& other : context.streams) {
     if (!other->non_blocking()) add_stream(other, before);
   }
+  // Their threads have ended, so all of their work has, too. This work covers them from now on.
+  before.numbers.insert(before.numbers.end(), context.ended_blocking.begin(),
+                        context.ended_blocking.end());
+  context.ended_blocking.clear();
 }
 
 void add_event(const Work& work, Before& before) {
@@ -41,6 +45,24 @@ void add_event(const Work& work, Before& before) {
   if (wait->record == wait->event->recorded && wait->event->number != 0) {
     before.numbers.push_back(wait->event->number);
   }
+}
+
+/// A wait for a word is ordered after the last write of it that was submitted before.
+void add_value(const Work& work, Before& before) {
+  const auto* const wait = std::get_if<WaitValueWork>(&work);
+  if (wait == nullptr) return;
+  Driver& state = driver();
+  const std::lock_guard lock(state.values_mutex);
+  const auto write = state.value_writes.find(wait->at);
+  if (write != state.value_writes.end()) before.numbers.push_back(write->second);
+}
+
+void note_value(const Work& work, std::uint64_t number) {
+  const auto* const write = std::get_if<WriteValueWork>(&work);
+  if (write == nullptr) return;
+  Driver& state = driver();
+  const std::lock_guard lock(state.values_mutex);
+  state.value_writes[write->to] = number;
 }
 
 /// A record has its number from now on.
@@ -61,12 +83,14 @@ Submitted enqueue(Context& context, Stream& stream, Work work) {
   Before before;
   add_default_stream_rules(context, stream, before);
   add_event(work, before);
+  add_value(work, before);
   const std::lock_guard lock(stream.mutex);
   if (stream.last_number != 0) before.numbers.insert(before.numbers.begin(), stream.last_number);
   Submitted submitted;
   submitted.number = driver().space->works().after(before.numbers, name_of_work(work));
   submitted.ticket = ++stream.submitted;
   number_record(work, submitted.number);
+  note_value(work, submitted.number);
   stream.last_number = submitted.number;
   if (const auto* const graph = std::get_if<GraphWork>(&work); graph && graph->launch) {
     stream.last_number = order_launch(*graph->launch, submitted.number);

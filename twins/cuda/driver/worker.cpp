@@ -36,6 +36,11 @@ void finish(Stream& stream, std::uint64_t ticket) {
   stream.changed.notify_all();
 }
 
+std::uint64_t last_number_of(Stream& stream) {
+  const std::lock_guard lock(stream.mutex);
+  return stream.last_number;
+}
+
 void work_until_closed(const std::shared_ptr<Stream>& stream) {
   Stream::Item item;
   while (take(*stream, item)) {
@@ -54,7 +59,11 @@ void work_until_closed(const std::shared_ptr<Stream>& stream) {
   // The legacy stream waited for a closed stream as long as it had work.
   if (const std::shared_ptr<Context> context = stream->context.lock()) {
     const std::lock_guard lock(context->mutex);
-    std::erase(context->streams, stream);
+    const std::uint64_t last = last_number_of(*stream);
+    if (std::erase(context->streams, stream) != 0 && last != 0) {
+      (stream->non_blocking() ? context->ended_non_blocking : context->ended_blocking)
+          .push_back(last);
+    }
   }
   const std::lock_guard lock(stream->mutex);
   stream->started = false;
@@ -99,6 +108,7 @@ void close_streams(Context& context) {
   for (const auto& stream : streams) {
     std::unique_lock lock(stream->mutex);
     stream->changed.wait(lock, [&] { return !stream->started; });
+    if (stream->last_number != 0) driver().space->works().host_waited(stream->last_number);
   }
   const std::lock_guard lock(context.mutex);
   context.streams.clear();

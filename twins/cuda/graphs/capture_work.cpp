@@ -69,12 +69,13 @@ CUresult refuse_unsafe() {
 }
 
 /// A graph that is launched in a capturing stream becomes a child graph.
-CUresult prepare(const Graph&, GraphWork& launch, Work& work) {
+CUresult prepare(const Graph& graph, GraphWork& launch, Work& work) {
   std::shared_ptr<Graph> child = graph_of(*launch.graph->plan);
   if (has_memory_nodes(*child))
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "a child graph cannot allocate or free memory");
-  if (extents_of(*child).levels >= kDeepest)
-    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "too many levels of child graphs");
+  const Extents more = extents_of(*child);
+  if (more.levels >= kDeepest || extents_of(graph).nodes + more.nodes > kMostNodes)
+    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "too many nodes, or levels of child graphs");
   work = ChildGraphWork{std::move(child)};
   return CUDA_SUCCESS;
 }

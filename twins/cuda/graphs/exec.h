@@ -2,6 +2,7 @@
 // launches.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <list>
@@ -51,7 +52,8 @@ std::shared_ptr<Plan> with_step(const Plan& plan, CUgraphNode source, const Step
 class Turn {
  public:
   void end();
-  void wait();
+  /// Returns before the end if `over` becomes true.
+  void wait(const std::atomic<bool>& over);
   std::uint64_t number = 0;  ///< of the launch's last piece of work. Under GraphExec::launching
 
  private:

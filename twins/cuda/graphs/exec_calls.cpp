@@ -46,12 +46,7 @@ CUresult change(CUgraphExec handle, CUgraphNode node, const Make& make) {
 
 CUresult change_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
   return change<KernelWork>(exec, node, [&](const Step& step, NewNode& made) -> CUresult {
-    CUDA_TWIN_TRY(kernel_node(params, made));
-    const auto& old = std::get<KernelWork>(step.work);
-    auto& work = std::get<KernelWork>(made.work);
-    work.cooperative = old.cooperative;
-    work.cluster = old.cluster;
-    return CUDA_SUCCESS;
+    return kernel_node(params, made, &std::get<KernelWork>(step.work));
   });
 }
 

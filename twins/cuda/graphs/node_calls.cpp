@@ -45,10 +45,7 @@ CUresult get_kernel(Node& node, KernelWork& work, CUDA_KERNEL_NODE_PARAMS& param
 
 CUresult set_kernel(Node& node, const KernelWork& old, const CUDA_KERNEL_NODE_PARAMS& params) {
   NewNode made;
-  CUDA_TWIN_TRY(kernel_node(&params, made));
-  auto& work = std::get<KernelWork>(made.work);
-  work.cooperative = old.cooperative;
-  work.cluster = old.cluster;
+  CUDA_TWIN_TRY(kernel_node(&params, made, &old));
   set(node, std::move(made));
   return CUDA_SUCCESS;
 }

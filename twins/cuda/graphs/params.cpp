@@ -55,7 +55,7 @@ CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& params) {
 
 }  // namespace
 
-CUresult kernel_node(const CUDA_KERNEL_NODE_PARAMS* params, NewNode& node) {
+CUresult kernel_node(const CUDA_KERNEL_NODE_PARAMS* params, NewNode& node, const KernelWork* like) {
   if (params == nullptr) return no_params();
   if (params->func == nullptr && params->kern != nullptr)
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "the twin has functions of modules, no CUkernel");
@@ -65,7 +65,12 @@ CUresult kernel_node(const CUDA_KERNEL_NODE_PARAMS* params, NewNode& node) {
   if (node.context == nullptr || node.context->destroyed)
     return refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the function's context was destroyed");
   KernelWork work;
-  CUDA_TWIN_TRY(make_kernel_work(*node.context, function, request_of(*params), work));
+  LaunchRequest request = request_of(*params);
+  if (like != nullptr) {
+    request.cooperative = like->cooperative;
+    request.cluster = like->cluster;
+  }
+  CUDA_TWIN_TRY(make_kernel_work(*node.context, function, request, work));
   node.work = std::move(work);
   return CUDA_SUCCESS;
 }

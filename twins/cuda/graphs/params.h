@@ -16,7 +16,9 @@ struct NewNode {
 
 /// They refuse null pointers, handles that are none, and sizes that the driver refuses. A null
 /// `context` is the calling thread's.
-CUresult kernel_node(const CUDA_KERNEL_NODE_PARAMS* params, NewNode& node);
+/// `like`: a kernel whose cooperative launch and clusters the new one has; null: neither.
+CUresult kernel_node(const CUDA_KERNEL_NODE_PARAMS* params, NewNode& node,
+                     const KernelWork* like = nullptr);
 CUresult copy_node(const CUDA_MEMCPY3D* params, CUcontext context, NewNode& node);
 CUresult fill_node(const CUDA_MEMSET_NODE_PARAMS* params, CUcontext context, NewNode& node);
 CUresult host_node(const CUDA_HOST_NODE_PARAMS* params, NewNode& node);

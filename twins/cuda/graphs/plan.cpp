@@ -1,4 +1,5 @@
 // Plans: graphs made executable, and a plan's tasks.
+#include <chrono>
 #include <unordered_map>
 #include <utility>
 
@@ -128,9 +129,10 @@ void Turn::end() {
   changed_.notify_all();
 }
 
-void Turn::wait() {
+void Turn::wait(const std::atomic<bool>& over) {
+  constexpr std::chrono::milliseconds kStep(20);
   std::unique_lock hold(lock_);
-  changed_.wait(hold, [&] { return ended_; });
+  while (!ended_ && !over) changed_.wait_for(hold, kStep);
 }
 
 }  // namespace cuda_twin

@@ -152,7 +152,7 @@ std::uint64_t order_launch(GraphLaunch& launch, std::uint64_t number) {
 }
 
 CUresult perform_graph(Context& context, GraphLaunch& launch, std::uint64_t number) {
-  if (launch.previous != nullptr) launch.previous->wait();
+  if (launch.previous != nullptr) launch.previous->wait(context.destroyed);
   launch.previous = nullptr;
   static_cast<void>(number);
   return Run(context, launch).all();
