@@ -95,6 +95,10 @@ class GlobalCells {
   /// The same if it exists, else null.
   CellPage* existing_page(std::uint64_t offset) const;
 
+  /// Held while a copy or a fill compares its range and marks it: of two that run at once, the
+  /// second one sees the first.
+  std::mutex& copying() { return copying_; }
+
   /// An access to a range by a copy or a fill. Pages take it over when they are next used.
   struct Cover {
     std::uint64_t begin = 0, end = 0, generation = 0;
@@ -115,6 +119,7 @@ class GlobalCells {
   std::uint64_t count_ = 0;
   std::atomic<Table*> pages_{nullptr};  ///< made on first use
   std::atomic<CellPage*> all_{nullptr};
+  std::mutex copying_;  // locked before mutex_
   mutable std::mutex mutex_;
   std::vector<Cover> covers_;
   std::size_t dropped_covers_ = 0;  ///< that were before covers_[0]

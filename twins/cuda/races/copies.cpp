@@ -32,19 +32,28 @@ Mark race_in_cells(CellPage& page, std::uint64_t from, std::uint64_t to, const A
   return 0;
 }
 
-Mark race_in_range(GlobalCells& cells, std::uint64_t begin, std::uint64_t end,
-                   const Access& access) {
+Mark race_with_covers(const GlobalCells& cells, std::uint64_t begin, std::uint64_t end,
+                      const Access& access) {
   for (const auto& cover : cells.covers()) {
     const bool overlaps = cover.begin < end && cover.end > begin;
     if (overlaps && cover.generation == access.generation && access.races_with(cover.mark)) {
       return cover.mark;
     }
   }
+  return 0;
+}
+
+/// In the pages that exist. `as_they_are`: without covers that a page has not taken over yet.
+Mark race_in_pages(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access,
+                   bool as_they_are) {
   for (std::uint64_t at = begin; at < end; at = (at / kCellPageBytes + 1) * kCellPageBytes) {
     CellPage* const page = cells.existing_page(at);
     if (page == nullptr) continue;
     const PageLock lock(*page);
-    if (!ready_page(cells, *page, at, access.generation)) continue;
+    if (as_they_are ? page->generation != access.generation
+                    : !ready_page(cells, *page, at, access.generation)) {
+      continue;
+    }
     const std::uint64_t base = at / kCellPageBytes * kCellPageBytes;
     const std::uint64_t to = std::min<std::uint64_t>(end - base, kCellPageBytes);
     if (const Mark race = race_in_cells(*page, at - base, to, access)) return race;
@@ -54,18 +63,31 @@ Mark race_in_range(GlobalCells& cells, std::uint64_t begin, std::uint64_t end,
 
 constexpr std::uint64_t kShort = 8192;  // rows of 2-D copies: marked at once
 
-void mark_cells(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access) {
+/// Compares and marks each page under its lock.
+Mark mark_cells(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access) {
   const auto ordered = [&](Mark earlier) {
     return earlier < access.limit ||
            access.works.ordered(work_of(earlier, access.generation), access.work);
   };
+  Mark race = race_with_covers(cells, begin, end, access);
   each_cell_page(begin, end - begin, [&](std::uint64_t first, unsigned count) {
     CellPage* const page = cells.page(first);
     if (page == nullptr) return;
     const PageLock lock(*page);
     if (!ready_page(cells, *page, first, access.generation)) return;
-    update(*page, first % kCellPageBytes, count, access.own, ordered);
+    const std::uint64_t from = first % kCellPageBytes;
+    if (race == 0) race = race_in_cells(*page, from, from + count, access);
+    update(*page, from, count, access.own, ordered);
   });
+  return race;
+}
+
+/// The range as a whole. A kernel that makes or uses a page meanwhile sees the cover, or is seen.
+Mark mark_range(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access) {
+  Mark race = race_with_covers(cells, begin, end, access);
+  if (race == 0) race = race_in_pages(cells, begin, end, access, false);
+  cells.add_cover({begin, end, access.generation, access.own});
+  return race != 0 ? race : race_in_pages(cells, begin, end, access, true);
 }
 
 }  // namespace
@@ -79,12 +101,9 @@ std::string on_copy(const Space& space, std::uint64_t work, std::uint64_t addres
                       work_mark(work) | (write ? kMarkWrite : 0)};
   const std::uint64_t begin = address - extent->begin + extent->cells_offset;
   const std::uint64_t end = begin + std::min(bytes, extent->end() - address);
-  const Mark race = race_in_range(*extent->cells, begin, end, access);
-  if (end - begin < kShort) {
-    mark_cells(*extent->cells, begin, end, access);
-  } else {
-    extent->cells->add_cover({begin, end, access.generation, access.own});
-  }
+  const std::lock_guard lock(extent->cells->copying());
+  const Mark race = end - begin < kShort ? mark_cells(*extent->cells, begin, end, access)
+                                         : mark_range(*extent->cells, begin, end, access);
   if (race == 0) return "";
   return Space::place(*extent, address) + " (" + std::to_string(bytes) + " bytes): a " +
          ((race & kMarkWrite) != 0 ? "write" : "read") + " by " +
