@@ -317,5 +317,25 @@ TEST(CudaAtomics, AddressesAreChecked) {
             CUDA_ERROR_MISALIGNED_ADDRESS);
 }
 
+/// The rule of add.f64: the first NaN, quiet; without one the NaN of an invalid operation.
+TEST(CudaAtomics, NansOf64BitsAreThoseOfAdd) {
+  Gpu gpu;
+  struct Case {
+    U64 memory, value, result;
+  };
+  for (const Case& c : {Case{0x7FF0000000000000u, 0xFFF0000000000000u, 0xFFF8000000000000u},
+                        Case{0x7FF0000000001234u, 0x3FF0000000000000u, 0x7FF8000000001234u},
+                        Case{0x3FF0000000000000u, 0xFFF0000000000001u, 0xFFF8000000000001u}}) {
+    Buffer<U64> memory(1, c.memory);
+    Buffer<U64> value(1, c.value);
+    const std::string text = module(
+        ".visible .entry k(.param .u64 m, .param .u64 v) {\n  .reg .b64 %rd<4>;\n"
+        "  ld.param.u64 %rd0, [m];\n  ld.param.u64 %rd1, [v];\n  ld.global.u64 %rd2, [%rd1];\n"
+        "  red.global.add.f64 [%rd0], %rd2;\n  ret;\n}\n");
+    ASSERT_EQ(launch(text, "k", Dim(1), Dim(1), {&memory.address, &value.address}), CUDA_SUCCESS);
+    EXPECT_EQ(memory.read()[0], c.result) << std::hex << memory.read()[0];
+  }
+}
+
 }  // namespace
 }  // namespace atomics_test

@@ -185,5 +185,27 @@ TEST(CudaInitialised, WithoutTheCheckPoisonIsRead) {
   }
 }
 
+/// f writes its variable only where its argument is 1, and reads it.
+TEST(CudaInitialised, LocalVariablesOfACallAreNotThoseOfTheCallBefore) {
+  const auto text = [](const char* second) {
+    return module(
+        std::string(".func f(.reg .u32 %w) {\n  .local .b32 v; .reg .u32 %x; .reg .pred %q;\n"
+                    "  setp.eq.u32 %q, %w, 1;\n  @%q st.local.u32 [v], 5;\n"
+                    "  ld.local.u32 %x, [v];\n  ret;\n}\n"
+                    ".visible .entry k(.param .u64 p) {\n  .reg .u32 %a;\n"
+                    "  mov.u32 %a, 1;\n  call f, (%a);\n  mov.u32 %a, ") +
+        second + ";\n  call f, (%a);\n  ret;\n}\n");
+  };
+  {
+    Gpu gpu;
+    Buffer<std::uint32_t> unused(1, 0);
+    EXPECT_EQ(launch(text("1"), "k", Dim(1), Dim(32), {&unused.address}), CUDA_SUCCESS);
+  }
+  Gpu gpu;
+  Buffer<std::uint32_t> unused(1, 0);
+  EXPECT_EQ(launch(text("0"), "k", Dim(1), Dim(32), {&unused.address}), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_NE(std::string(cuda_twin_last_fault()).find("uninitialised read"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace initialised_test

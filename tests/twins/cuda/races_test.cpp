@@ -370,6 +370,12 @@ TEST(CudaRaces, TheLastBlockSumsWithFences) {
     // One thread's fence after the number, and the barrier, are as good for the others.
     expect_clean(run(last_block(fence, fence, ""), Dim(8), Dim(64)));
   }
+  // Fences of a block, and of other proxies, order nothing for other blocks.
+  for (const char* const weak :
+       {"  membar.cta;\n", "  fence.acq_rel.cta;\n", "  fence.proxy.alias;\n"}) {
+    expect_race(run(last_block(weak, "", weak), Dim(8), Dim(64)), "global race",
+                "no release and acquire");
+  }
   const std::string fence = "  membar.gl;\n";
   expect_race(run(last_block("", "", fence), Dim(8), Dim(64)), "global race",
               "no release and acquire");

@@ -326,6 +326,24 @@ TEST(Together, WarpBarrierInTwoPlacesWithOneMask) {
   for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(d[i], i < 16 ? 2u : 1u) << i;
 }
 
+TEST(Together, LanesWithMasksThatNeverMeetAreReported) {
+  Gpu gpu;
+  cuda_twin_set("CUDA_TWIN_INSTRUCTIONS", "1000000");
+  // Lane 0 waits for lane 31 and lane 1 for lane 30, at one instruction. All others are at a
+  // barrier of the block.
+  const std::string text = twin_test::module(
+      ".visible .entry k(.param .u64 p) {\n"
+      "  .reg .u32 %t, %m; .reg .pred %q;\n  mov.u32 %t, %tid.x;\n  setp.gt.u32 %q, %t, 1;\n"
+      "  @%q bra B;\n  mov.u32 %m, 0x80000001;\n  setp.eq.u32 %q, %t, 1;\n"
+      "  @%q mov.u32 %m, 0x40000002;\n  bar.warp.sync %m;\n  ret;\nB: barrier.sync 0;\n  "
+      "ret;\n}\n");
+  Buffer<std::uint32_t> out(32, 0u);
+  EXPECT_EQ(launch(text, "k", Dim(1), Dim(32), {&out.address}), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_NE(std::string(cuda_twin_last_fault()).find("absent-lanes"), std::string::npos)
+      << cuda_twin_last_fault();
+  cuda_twin_set("CUDA_TWIN_INSTRUCTIONS", "0");
+}
+
 TEST(Together, LanesThatEndedAreNotWaitedFor) {
   Gpu gpu;
   Buffer<std::uint32_t> out(32, 0);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cuda/instructions/atomics.h"
+#include "cuda/instructions/float_values.h"
 #include "cuda/instructions/halves.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
@@ -86,9 +87,10 @@ struct AddF32 {
 struct AddF64 {
   using Value = std::uint64_t;
   static Value apply(Value old, Value b, Value) {
-    const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(b);
-    // As add.f64: the payload of a NaN operand is kept by some machines only.
-    return sum != sum ? 0x7FF8000000000000ull : std::bit_cast<std::uint64_t>(sum);
+    const double x = std::bit_cast<double>(old);
+    const double y = std::bit_cast<double>(b);
+    const double sum = x + y;
+    return std::bit_cast<std::uint64_t>(sum != sum ? nan_of(x, y) : sum);
   }
 };
 // A float has more than twice the digits of both formats: its sum rounds again without a trace.

@@ -1,5 +1,6 @@
 // bar barrier membar fence
 #include <bit>
+#include <optional>
 #include <string>
 
 #include "cuda/instructions/lanes.h"
@@ -79,8 +80,12 @@ Next barrier(Warp& warp, const Op& op, LaneMask active) {
   return arrive(warp, active, arrival);
 }
 
-Next fence(Warp& warp, const Op&, LaneMask active) {
-  races::on_fence(warp, active);
+/// Op::extra of a fence.
+enum class Scope : std::uint32_t { kNone, kBlock, kDevice };
+
+Next fence(Warp& warp, const Op& op, LaneMask active) {
+  const auto scope = static_cast<Scope>(op.extra);
+  if (scope != Scope::kNone) races::on_fence(warp, active, scope == Scope::kBlock);
   return Next::kOn;
 }
 
@@ -168,10 +173,14 @@ bool is_not_warp_barrier(const ptx::Instruction& instruction) {
   return instruction.modifiers.empty() || instruction.modifiers[0] != "warp";
 }
 
-bool emit_fence(Binder& b) {
+bool emit_fence(Binder& b, Scope scope) {
   if (!b.expect_operands(0, 0)) return false;
-  b.emit(fence, OpKind::kBarrier, {});
+  b.emit(fence, OpKind::kBarrier, {}).extra = static_cast<std::uint32_t>(scope);
   return b.finish();
+}
+/// A proxy fence orders no accesses of the generic proxy.
+bool emit_fence(Binder& b) {
+  return emit_fence(b, Scope::kNone);
 }
 
 bool bind_membar(Binder& b) {
@@ -183,13 +192,17 @@ bool bind_membar(Binder& b) {
   const auto level = b.take_one_of({"cta", "gl", "sys"});
   if (!level) return b.fail("expected .cta, .gl or .sys");
   if (*level == 2 && !b.need({2, 0}, 20)) return false;
-  return emit_fence(b);
+  return emit_fence(b, *level == 0 ? Scope::kBlock : Scope::kDevice);
 }
 
-bool take_scope(Binder& b) {
+std::optional<Scope> take_scope(Binder& b) {
   const auto scope = b.take_one_of({"cta", "cluster", "gpu", "sys"});
-  if (!scope) return b.fail("expected a scope: .cta, .cluster, .gpu or .sys");
-  return *scope != 1 || b.need({7, 8}, 90);
+  if (!scope) {
+    b.fail("expected a scope: .cta, .cluster, .gpu or .sys");
+    return std::nullopt;
+  }
+  if (*scope == 1 && !b.need({7, 8}, 90)) return std::nullopt;
+  return *scope < 2 ? Scope::kBlock : Scope::kDevice;  // a cluster is one block
 }
 
 /// fence.proxy.KIND and fence.proxy.tensormap::generic.{acquire,release}.scope
@@ -225,8 +238,8 @@ bool bind_fence(Binder& b) {
   }
   const auto order = b.take_one_of({"sc", "acq_rel", "acquire", "release"});
   if (order && *order >= 2 && !b.need({8, 6}, 90)) return false;
-  if (!take_scope(b)) return false;
-  return emit_fence(b);
+  const auto scope = take_scope(b);
+  return scope && emit_fence(b, *scope);
 }
 
 constexpr Opcode kBarrierOpcodes[] = {

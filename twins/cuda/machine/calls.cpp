@@ -7,6 +7,7 @@
 
 #include "cuda/machine/block.h"
 #include "cuda/machine/groups.h"
+#include "cuda/memory/space.h"
 #include "cuda/program/layout.h"
 
 namespace cuda_twin {
@@ -102,6 +103,18 @@ bool fits(const CallSite& site, const FunctionInfo& function) {
          site.results.size() <= function.results.size();
 }
 
+/// Local variables of a call are not those of an earlier one.
+void forget_locals(Warp& warp, const Frame& frame, LaneMask lanes) {
+  Block& block = *warp.block;
+  const std::uint64_t bytes = frame.function->local_bytes;
+  for (LaneMask rest = lanes; bytes != 0 && rest != 0; rest &= rest - 1) {
+    const std::uint64_t thread = std::uint64_t{warp.index} * kLanes + first_lane(rest);
+    const std::uint64_t at = thread * block.local_stride + frame.local_base;
+    std::memset(block.local.data() + at, 0xFF, bytes);
+    clear_written(block.local_written.data(), at, bytes);
+  }
+}
+
 Next enter(Warp& warp, const CallSite& site, std::uint32_t index, LaneMask lanes) {
   const FunctionInfo& function = warp.block->launch->program->functions[index];
   const unsigned lane = first_lane(lanes);
@@ -126,6 +139,7 @@ Next enter(Warp& warp, const CallSite& site, std::uint32_t index, LaneMask lanes
   frame.return_op = warp.op + 1;
   frame.depth = from.depth + 1;
   frame.lanes = lanes;
+  forget_locals(warp, frame, lanes);
   pass(warp, lanes, from, site.arguments, frame, function.parameters);
   return send(warp, lanes, function.first_op, made);
 }

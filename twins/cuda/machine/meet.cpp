@@ -12,6 +12,8 @@ namespace cuda_twin {
 namespace {
 
 bool can_join(const Group& a, const Group& b) {
+  // They wait at one bar.warp.sync for other lanes.
+  if (a.members != 0 && b.members != 0 && a.members != b.members) return false;
   return a.op == b.op && a.frame == b.frame && a.state != Group::State::kBarrier &&
          b.state != Group::State::kBarrier && !a.forced && !b.forced && !a.released && !b.released;
 }

@@ -26,8 +26,14 @@ void on_barrier(Block& block, unsigned barrier, const LaneMask* synced) {
 void on_warp_sync(Warp& warp, LaneMask lanes) {
   if (auto* const races = warp.block->shared_races) races->warp_sync(warp, lanes);
 }
-void on_fence(Warp& warp, LaneMask) {
-  if (auto* const races = warp.block->shared_races) races->fence(warp);
+void on_fence(Warp& warp, LaneMask, bool in_block) {
+  auto* const races = warp.block->shared_races;
+  if (races == nullptr) return;
+  if (in_block) {
+    races->fence_in_block(warp);
+  } else {
+    races->fence(warp);
+  }
 }
 
 bool check(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes, AccessFlags access) {

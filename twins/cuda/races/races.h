@@ -28,8 +28,8 @@ void on_arrive(Warp& warp, unsigned barrier, LaneMask lanes);
 void on_barrier(Block& block, unsigned barrier, const LaneMask* synced);
 /// A .sync instruction of the warp whose mask names `lanes` (bar.warp.sync, shfl.sync, ...).
 void on_warp_sync(Warp& warp, LaneMask lanes);
-/// fence or membar of a scope that is larger than a thread.
-void on_fence(Warp& warp, LaneMask lanes);
+/// fence or membar; `in_block`: of scope .cta, which orders nothing for other blocks.
+void on_fence(Warp& warp, LaneMask lanes, bool in_block);
 
 /// A copy or a fill, piece of work `work`, reads or writes bytes of one allocation. The text of a
 /// race with earlier accesses, for a finding of the check "work race"; "" if there is none.

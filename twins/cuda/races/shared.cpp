@@ -160,7 +160,7 @@ void SharedRaces::warp_sync(const Warp& warp, LaneMask lanes) {
   find_floor(warp.index);
 }
 
-void SharedRaces::acquire_pending(unsigned warp) {
+void SharedRaces::acquire_in_block(unsigned warp) {
   WarpOrder& order = orders_[warp];
   if (order.has_pending) {
     join(order.seen, order.pending);
@@ -168,19 +168,30 @@ void SharedRaces::acquire_pending(unsigned warp) {
     order.pending.fill(0);
     find_floor(warp);
   }
+}
+
+void SharedRaces::acquire_pending(unsigned warp) {
+  acquire_in_block(warp);
   WarpEpochs& epochs = epochs_[warp];
   epochs.acquired.join(epochs.pending);
   epochs.pending.parts.clear();
 }
 
-void SharedRaces::fence(const Warp& warp) {
+void SharedRaces::fence_in_block(const Warp& warp) {
   if (warp.index >= warps_) return;
-  acquire_pending(warp.index);
+  acquire_in_block(warp.index);
   WarpOrder& order = orders_[warp.index];
-  WarpEpochs& epochs = epochs_[warp.index];
   order.fenced = order.seen;
   order.fenced[warp.index] = order.now++;
   order.has_fenced = true;
+}
+
+void SharedRaces::fence(const Warp& warp) {
+  if (warp.index >= warps_) return;
+  acquire_pending(warp.index);
+  fence_in_block(warp);
+  const WarpOrder& order = orders_[warp.index];
+  WarpEpochs& epochs = epochs_[warp.index];
   auto release = std::make_shared<Release>();
   release->block = block_;
   release->epochs = epochs.seen;

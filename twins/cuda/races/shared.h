@@ -53,6 +53,8 @@ class SharedRaces {
   void barrier(const Block& block, unsigned barrier, const LaneMask* synced);
   void warp_sync(const Warp& warp, LaneMask lanes);
   void fence(const Warp& warp);
+  /// Of scope .cta: it orders nothing for other blocks.
+  void fence_in_block(const Warp& warp);
 
   // --- Shared memory.
   Marks marks(const Warp& warp, AccessFlags access);
@@ -72,6 +74,7 @@ class SharedRaces {
   void synchronize(const Warp& warp, std::uint64_t address, AccessFlags access);
   void join_barrier(unsigned barrier, unsigned warp);
   void leave_barrier(unsigned barrier, const Warp& warp, LaneMask lanes);
+  void acquire_in_block(unsigned warp);
   void acquire_pending(unsigned warp);
   void find_floor(unsigned warp);
 
