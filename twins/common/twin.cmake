@@ -62,9 +62,9 @@ function(twin_flags target)
   endif()
 endfunction()
 
-# twin_groups(TARGET EXCEPT): compiles the sources of a target in groups of up to 12 files of one folder, so that headers are parsed once for
-# a group. Files whose paths match EXCEPT are compiled by themselves. Names in anonymous namespaces must be unique within a folder.
-function(twin_groups target except)
+# twin_groups(TARGET): compiles the sources of a target in groups of up to 12 files of one folder, so that headers are parsed once for a
+# group. Names in anonymous namespaces must be unique within a folder.
+function(twin_groups target)
   if(DEFINED SHUNT_UNITY AND NOT SHUNT_UNITY)
     return()
   endif()
@@ -72,10 +72,6 @@ function(twin_groups target except)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   foreach(source IN LISTS sources)
     cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
-    if(path MATCHES "${except}")
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-      continue()
-    endif()
     cmake_path(GET path PARENT_PATH folder)
     cmake_path(GET folder FILENAME name)
     list(APPEND group_${name} ${source})
@@ -129,16 +125,17 @@ function(twin_library name target node)
   twin_flags(${target})
 endfunction()
 
-# add_twin(NAME [NODE NODE] [PER_LIBRARY SOURCES...] [NOT_INSTALLED]): the twin in the current folder. Its .cpp files are compiled once,
-# except those in PER_LIBRARY, which are compiled for each library. NODE is the version of the vendor's symbols, if they have one.
+# add_twin(NAME [NODE NODE] [PER_LIBRARY SOURCES...] [APART SOURCES...] [NOT_INSTALLED]): the twin in the current folder. Its .cpp files are
+# compiled once, except those in PER_LIBRARY, which are compiled for each library, and those in APART, which the caller compiles. NODE is the
+# version of the vendor's symbols, if they have one.
 function(add_twin name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NOT_INSTALLED" "NODE" "PER_LIBRARY")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NOT_INSTALLED" "NODE" "PER_LIBRARY;APART")
   include(GNUInstallDirs)
   add_twin_common()
   read_twin(${name} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
   list(FILTER sources EXCLUDE REGEX "CMakeFiles/|^tools/")  # a build folder in it, programs
-  list(REMOVE_ITEM sources ${arg_PER_LIBRARY})
+  list(REMOVE_ITEM sources ${arg_PER_LIBRARY} ${arg_APART})
   add_library(${name}_twin_objects OBJECT ${sources})
   target_include_directories(${name}_twin_objects PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/..)
   twin_flags(${name}_twin_objects)

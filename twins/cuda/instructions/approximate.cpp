@@ -206,7 +206,7 @@ bool bind_rsqrt(Binder& binder) {
   return binder.need({4, 0}, 20) && emit_float(binder, run_gross<true>, type, 1);
 }
 
-constexpr Opcode kOpcodes[] = {
+constexpr Opcode kApproximateOpcodes[] = {
     {"rsqrt", {1, 0}, 0, bind_rsqrt, nullptr},
     {"lg2", {1, 0}, 0, bind_lg2, nullptr},
     {"ex2", {1, 0}, 0, bind_ex2, nullptr},
@@ -242,7 +242,7 @@ bool bind_approximate_sqrt(Binder& binder) {
 }
 
 std::span<const Opcode> approximation_opcodes() {
-  return kOpcodes;
+  return kApproximateOpcodes;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -156,7 +156,7 @@ bool bind_red(Binder& binder) {
   return bind_atomic(binder, false);
 }
 
-constexpr Opcode kOpcodes[] = {
+constexpr Opcode kAtomicOpcodes[] = {
     {"atom", {1, 1}, 11, bind_atom},
     {"red", {1, 2}, 11, bind_red},
 };
@@ -164,7 +164,7 @@ constexpr Opcode kOpcodes[] = {
 }  // namespace
 
 std::span<const Opcode> atomics_opcodes() {
-  return kOpcodes;
+  return kAtomicOpcodes;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -39,7 +39,7 @@ struct Cas {
   static T apply(T old, T b, T c) { return old == b ? c : old; }
 };
 template <class T>
-struct Add {
+struct AtomicAdd {
   using Value = T;
   static T apply(T old, T b, T) { return old + b; }
 };
@@ -63,8 +63,6 @@ struct Max {
   static T apply(T old, T b, T) { return static_cast<S>(b) > static_cast<S>(old) ? b : old; }
 };
 
-constexpr std::uint32_t kCanonicalNan = 0x7FFFFFFFu;
-
 float flushed(float x) {
   return (std::bit_cast<std::uint32_t>(x) & kFloatInfinity) == 0
              ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & kFloatSign)
@@ -78,7 +76,7 @@ std::uint32_t add_singles(std::uint32_t a, std::uint32_t b, bool flush) {
     y = flushed(y);
   }
   const float sum = flush ? flushed(x + y) : x + y;
-  return sum != sum ? kCanonicalNan : std::bit_cast<std::uint32_t>(sum);
+  return sum != sum ? kFloatNan : std::bit_cast<std::uint32_t>(sum);
 }
 struct AddF32 {
   using Value = std::uint32_t;
@@ -211,9 +209,9 @@ constexpr Row kRows[] = {
     {AtomicOp::kCas, Type::kB16, atomic<Cas<U16>>},
     {AtomicOp::kCas, Type::kB32, atomic<Cas<U32>>},
     {AtomicOp::kCas, Type::kB64, atomic<Cas<U64>>},
-    {AtomicOp::kAdd, Type::kU32, atomic<Add<U32>>},
-    {AtomicOp::kAdd, Type::kS32, atomic<Add<U32>>},
-    {AtomicOp::kAdd, Type::kU64, atomic<Add<U64>>},
+    {AtomicOp::kAdd, Type::kU32, atomic<AtomicAdd<U32>>},
+    {AtomicOp::kAdd, Type::kS32, atomic<AtomicAdd<U32>>},
+    {AtomicOp::kAdd, Type::kU64, atomic<AtomicAdd<U64>>},
     {AtomicOp::kAdd, Type::kF32, atomic_add_f32},
     {AtomicOp::kAdd, Type::kF64, atomic<AddF64>},
     {AtomicOp::kAdd, Type::kF16, atomic<AddNarrow<add_half>>},

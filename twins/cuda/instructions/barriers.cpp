@@ -1,5 +1,4 @@
 // bar barrier membar fence
-#include <bit>
 #include <optional>
 #include <string>
 
@@ -13,7 +12,7 @@ namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
 
 /// Op::extra of a barrier instruction.
-enum Flag : std::uint32_t {
+enum BarrierFlag : std::uint32_t {
   kAligned = 1,
   kWaits = 2,
   kPopc = 4,
@@ -22,10 +21,6 @@ enum Flag : std::uint32_t {
   kReduces = kPopc | kAnd | kOr,
 };
 // args: destination, barrier, threads, predicate.
-
-unsigned first_of(LaneMask lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes));
-}
 
 void write_result(Warp& warp, const Op& op, LaneMask active, const Group& group) {
   if ((op.extra & kPopc) != 0) {
@@ -41,7 +36,7 @@ void write_result(Warp& warp, const Op& op, LaneMask active, const Group& group)
 /// The barrier and the thread count of the first active lane; lanes that have others stay at the
 /// op, and execute it later.
 Next read_numbers(Warp& warp, const Op& op, LaneMask& active, Arrival& arrival) {
-  const unsigned lane = first_of(active);
+  const unsigned lane = first_lane(active);
   const std::uint32_t* number = lanes_of<std::uint32_t>(warp, op.args[1]);
   const bool counted = op.args[2].bank != Bank::kNone;
   const std::uint32_t* threads = counted ? lanes_of<std::uint32_t>(warp, op.args[2]) : number;
@@ -195,7 +190,7 @@ bool bind_membar(Binder& b) {
   return emit_fence(b, *level == 0 ? Scope::kBlock : Scope::kDevice);
 }
 
-std::optional<Scope> take_scope(Binder& b) {
+std::optional<Scope> take_fence_scope(Binder& b) {
   const auto scope = b.take_one_of({"cta", "cluster", "gpu", "sys"});
   if (!scope) {
     b.fail("expected a scope: .cta, .cluster, .gpu or .sys");
@@ -219,7 +214,7 @@ bool bind_proxy_fence(Binder& b) {
   if (!b.need({8, 3}, 90)) return false;
   const auto direction = b.take_one_of({"acquire", "release"});
   if (!direction) return b.fail("expected .acquire or .release");
-  if (!take_scope(b)) return false;
+  if (!take_fence_scope(b)) return false;
   if (*direction == 1) return emit_fence(b);
   if (!b.expect_operands(2, 2)) return false;
   b.address(0, ptx::Space::kGeneric);
@@ -238,7 +233,7 @@ bool bind_fence(Binder& b) {
   }
   const auto order = b.take_one_of({"sc", "acq_rel", "acquire", "release"});
   if (order && *order >= 2 && !b.need({8, 6}, 90)) return false;
-  const auto scope = take_scope(b);
+  const auto scope = take_fence_scope(b);
   return scope && emit_fence(b, *scope);
 }
 

@@ -1,5 +1,4 @@
 // bra brx call ret exit trap brkpt nanosleep griddepcontrol
-#include <bit>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,10 +15,6 @@ namespace {
 
 using ptx::Operand;
 
-unsigned first_of(LaneMask lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes));
-}
-
 Next branch(Warp& warp, const Op& op, LaneMask active) {
   Group& running = warp.groups[0];
   if (active != running.lanes) return send(warp, active, op.extra, running.frame);
@@ -30,7 +25,7 @@ Next branch(Warp& warp, const Op& op, LaneMask active) {
 /// bra.uni: a guard that differs between lanes is a finding.
 Next branch_uniform(Warp& warp, const Op& op, LaneMask active) {
   if (active != warp.groups[0].lanes && warp.block->launch->checks.warp &&
-      report(warp, "uniform", first_of(active), "a .uni branch that some lanes do not take") !=
+      report(warp, "uniform", first_lane(active), "a .uni branch that some lanes do not take") !=
           Next::kOn) {
     return Next::kSwitch;
   }
@@ -42,7 +37,7 @@ Next branch_indexed(Warp& warp, const Op& op, LaneMask active) {
   const std::uint32_t* index = lanes_of<std::uint32_t>(warp, op.args[0]);
   const std::uint32_t frame = warp.groups[0].frame;
   for (LaneMask rest = active; rest != 0;) {
-    const unsigned lane = first_of(rest);
+    const unsigned lane = first_lane(rest);
     const std::uint32_t value = index[lane];
     if (value >= op.extra) {
       return fault(
@@ -61,11 +56,11 @@ Next exit_threads(Warp& warp, const Op&, LaneMask active) {
 }
 
 Next trap(Warp& warp, const Op&, LaneMask active) {
-  return fault(warp, 719, first_of(active), "trap");
+  return fault(warp, 719, first_lane(active), "trap");
 }
 
 Next breakpoint(Warp& warp, const Op&, LaneMask active) {
-  return fault(warp, 719, first_of(active), "brkpt without a debugger");
+  return fault(warp, 719, first_lane(active), "brkpt without a debugger");
 }
 
 Next sleep(Warp& warp, const Op&, LaneMask) {

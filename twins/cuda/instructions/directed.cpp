@@ -6,13 +6,13 @@
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using Significand = unsigned __int128;
 
 /// (negative ? -1 : 1) * significand * 2^exponent. Bit 0 of the significand may be sticky.
 struct Exact {
   bool negative = false;
   int exponent = 0;
-  Wide significand = 0;
+  Significand significand = 0;
 };
 
 template <class T>
@@ -65,17 +65,17 @@ Exact exact(T value) {
   return {is_negative(value), (field == 0 ? 1 : field) - L::kBias - L::kFraction, significand};
 }
 
-int width(Wide value) {
+int width(Significand value) {
   const auto high = static_cast<std::uint64_t>(value >> 64);
   return high != 0 ? 64 + static_cast<int>(std::bit_width(high))
                    : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
 }
 
 /// Shifts right; bits that are lost set bit 0.
-Wide shift_right_sticky(Wide value, int count) {
+Significand shift_right_sticky(Significand value, int count) {
   if (count <= 0) return value;
   if (count >= 128) return value != 0 ? 1 : 0;
-  const Wide lost = value & ((Wide{1} << count) - 1);
+  const Significand lost = value & ((Significand{1} << count) - 1);
   return (value >> count) | (lost != 0 ? 1 : 0);
 }
 
@@ -110,7 +110,7 @@ T rounded(Exact value, Rounding rounding) {
   if (unit < kLeast) unit = kLeast;
   if (unit > L::kBias - L::kFraction) return overflow<T>(value.negative, rounding);
   // One more bit than the result, sticky.
-  const Wide kept = shift_right_sticky(value.significand, unit - 1 - value.exponent);
+  const Significand kept = shift_right_sticky(value.significand, unit - 1 - value.exponent);
   auto magnitude = static_cast<std::uint64_t>(kept >> 1);
   if ((kept & 1) != 0 && rounds_away(rounding, value.negative)) ++magnitude;
   // A normal number's leading bit adds one to the exponent field of its unit.
@@ -164,9 +164,9 @@ T divide_rounded(T a, T b, Rounding rounding) {
   if (a == 0 || b == 0 || is_infinite(a) || is_infinite(b)) return a / b;
   const Exact over = exact(a);
   const Exact under = exact(b);
-  const Wide numerator = over.significand << (126 - width(over.significand));
+  const Significand numerator = over.significand << (126 - width(over.significand));
   const auto denominator = static_cast<std::uint64_t>(under.significand);
-  const Wide quotient = numerator / denominator;  // 73 bits at least
+  const Significand quotient = numerator / denominator;  // 73 bits at least
   const bool inexact = numerator % denominator != 0;
   return rounded<T>({over.negative != under.negative,
                      over.exponent - (126 - width(over.significand)) - under.exponent,
@@ -184,9 +184,9 @@ T sqrt_rounded(T a, Rounding rounding) {
   Exact value = exact(a);
   int shift = 124 - width(value.significand);
   if (((value.exponent - shift) & 1) != 0) ++shift;
-  Wide rest = value.significand << shift;
-  Wide root = 0;  // of 62 bits, digit by digit
-  for (Wide bit = Wide{1} << 124; bit != 0; bit >>= 2) {
+  Significand rest = value.significand << shift;
+  Significand root = 0;  // of 62 bits, digit by digit
+  for (Significand bit = Significand{1} << 124; bit != 0; bit >>= 2) {
     const bool fits = rest >= root + bit;
     if (fits) rest -= root + bit;
     root = (root >> 1) + (fits ? bit : 0);

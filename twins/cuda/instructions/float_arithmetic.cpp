@@ -200,11 +200,8 @@ bool bind_form(Binder& binder, const FloatForm& form) {
   return emit_float(binder, handler_of<Operation>(form), form.type, Operation::kInputs, extra);
 }
 
-constexpr std::initializer_list<Type> kAllFloats = {Type::kF16,    Type::kF16x2, Type::kBf16,
-                                                    Type::kBf16x2, Type::kF32,   Type::kF64};
-
 template <class Operation, HalfOperation kHalf>
-bool bind_sum(Binder& binder) {
+bool bind_float_sum(Binder& binder) {
   const auto form = read_float_form(binder, kAllFloats);
   if (!form) return false;
   if (form->is_half()) return bind_half_arithmetic(binder, *form, kHalf);
@@ -250,10 +247,10 @@ bool bind_sqrt(Binder& binder) {
   return binder.take("approx") ? bind_approximate_sqrt(binder) : bind_rounded<Sqrt>(binder);
 }
 
-constexpr Opcode kOpcodes[] = {
-    {"add", {1, 0}, 0, bind_sum<Add, HalfOperation::kAdd>, has_float_type},
-    {"sub", {1, 0}, 0, bind_sum<Sub, HalfOperation::kSub>, has_float_type},
-    {"mul", {1, 0}, 0, bind_sum<Mul, HalfOperation::kMul>, has_float_type},
+constexpr Opcode kArithmeticOpcodes[] = {
+    {"add", {1, 0}, 0, bind_float_sum<Add, HalfOperation::kAdd>, has_float_type},
+    {"sub", {1, 0}, 0, bind_float_sum<Sub, HalfOperation::kSub>, has_float_type},
+    {"mul", {1, 0}, 0, bind_float_sum<Mul, HalfOperation::kMul>, has_float_type},
     {"fma", {1, 4}, 0, bind_fma, nullptr},
     {"mad", {1, 0}, 0, bind_mad, has_float_type},
     {"div", {1, 0}, 0, bind_div, has_float_type},
@@ -264,7 +261,7 @@ constexpr Opcode kOpcodes[] = {
 }  // namespace
 
 std::span<const Opcode> float_arithmetic_opcodes() {
-  return kOpcodes;
+  return kArithmeticOpcodes;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

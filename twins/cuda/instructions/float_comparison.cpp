@@ -140,9 +140,6 @@ Handler choice_of(Type type) {
   }
 }
 
-constexpr std::initializer_list<Type> kAllFloats = {Type::kF16,    Type::kF16x2, Type::kBf16,
-                                                    Type::kBf16x2, Type::kF32,   Type::kF64};
-
 bool is_half(Type type) {
   return type != Type::kF32 && type != Type::kF64;
 }
@@ -321,7 +318,7 @@ bool bind_testp(Binder& binder) {
   return binder.finish();
 }
 
-constexpr Opcode kOpcodes[] = {
+constexpr Opcode kComparisonOpcodes[] = {
     {"min", {1, 0}, 0, bind_choice<false>, has_float_type},
     {"max", {1, 0}, 0, bind_choice<true>, has_float_type},
     {"abs", {1, 0}, 0, bind_sign<true>, has_float_type},
@@ -333,7 +330,7 @@ constexpr Opcode kOpcodes[] = {
 }  // namespace
 
 std::span<const Opcode> float_comparison_opcodes() {
-  return kOpcodes;
+  return kComparisonOpcodes;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -12,6 +12,10 @@
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
+inline constexpr std::initializer_list<ptx::Type> kAllFloats = {
+    ptx::Type::kF16,    ptx::Type::kF16x2, ptx::Type::kBf16,
+    ptx::Type::kBf16x2, ptx::Type::kF32,   ptx::Type::kF64};
+
 /// {.rn .rz .rm .rp}{.ftz}{.sat}{.relu}.type
 struct FloatForm {
   std::optional<Rounding> rounding;

@@ -169,7 +169,7 @@ bool bind_store(Binder& binder) {
   return emit_store(binder, type, extra, policy);
 }
 
-constexpr Opcode kOpcodes[] = {
+constexpr Opcode kMemoryOpcodes[] = {
     {"ld", {1, 0}, 0, bind_load},
     {"ldu", {2, 0}, 0, bind_uniform_load},
     {"st", {1, 0}, 0, bind_store},
@@ -184,7 +184,7 @@ constexpr Opcode kOpcodes[] = {
 }  // namespace
 
 std::span<const Opcode> memory_opcodes() {
-  return kOpcodes;
+  return kMemoryOpcodes;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

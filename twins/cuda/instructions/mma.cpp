@@ -103,7 +103,7 @@ void pack_d(Warp& warp, const Op& op, const float* from, LaneMask active) {
   }
 }
 
-bool arrive(Warp& warp, LaneMask active) {
+bool arrive_in_order(Warp& warp, LaneMask active) {
   if (active != kAllLanes && !gather_aligned(warp, active)) return false;
   if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, active);
   return true;
@@ -123,7 +123,7 @@ Next finish(Warp& warp, const Op& op, const T (*results)[kLanes], LaneMask activ
 }  // namespace
 
 Next mma_float(Warp& warp, const Op& op, LaneMask active) {
-  if (!arrive(warp, active)) return Next::kSwitch;
+  if (!arrive_in_order(warp, active)) return Next::kSwitch;
   Matrices matrices;
   unpack(warp, op, &matrices);
   unpack_c(warp, op, &matrices);
@@ -135,7 +135,7 @@ Next mma_float(Warp& warp, const Op& op, LaneMask active) {
 /// Products of integers and their sums are exact in float: 64 * 15 * 15 and 32 * 255 * 255 are
 /// below 2^24.
 Next mma_integer(Warp& warp, const Op& op, LaneMask active) {
-  if (!arrive(warp, active)) return Next::kSwitch;
+  if (!arrive_in_order(warp, active)) return Next::kSwitch;
   const MmaPlan& plan = plan_of(op);
   Matrices matrices;
   unpack(warp, op, &matrices);
@@ -159,7 +159,7 @@ Next mma_integer(Warp& warp, const Op& op, LaneMask active) {
 
 /// Fused multiply-adds in order of k, each rounded to nearest.
 Next mma_double(Warp& warp, const Op& op, LaneMask active) {
-  if (!arrive(warp, active)) return Next::kSwitch;
+  if (!arrive_in_order(warp, active)) return Next::kSwitch;
   const MmaPlan& plan = plan_of(op);
   const MmaRegisters registers(op);
   const unsigned row_groups = plan.rows / kGroups;
@@ -184,7 +184,7 @@ Next mma_double(Warp& warp, const Op& op, LaneMask active) {
 
 /// Counts of the bits in which a row of A and a column of B differ, or that both have.
 Next mma_bits(Warp& warp, const Op& op, LaneMask active) {
-  if (!arrive(warp, active)) return Next::kSwitch;
+  if (!arrive_in_order(warp, active)) return Next::kSwitch;
   const MmaPlan& plan = plan_of(op);
   const MmaRegisters registers(op);
   const unsigned row_groups = plan.rows / kGroups;

@@ -11,10 +11,12 @@
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
 /// A type of A's or B's elements, which fill registers of 32 bits.
+enum class MmaFamily : std::uint8_t { kF16, kBf16, kTf32, kF8, kI8, kI4, kB1, kF64 };
+
 struct Multiplicand {
   std::string_view name;
-  unsigned family = 0;    ///< both multiplicands must be of one
-  unsigned elements = 0;  ///< of a register
+  MmaFamily family = MmaFamily::kF16;  ///< both multiplicands must be of one
+  unsigned elements = 0;               ///< of a register
   void (*rows)(const std::uint32_t* lanes, float* to, unsigned stride) = nullptr;
   void (*columns)(const std::uint32_t* lanes, float* to) = nullptr;
 };

@@ -12,24 +12,22 @@ namespace {
 
 using ptx::Type;
 
-enum MmaFamily : unsigned { kF16, kBf16, kTf32, kF8, kI8, kI4, kB1, kF64 };
-
 template <class Elements>
 constexpr Multiplicand multiplicand(std::string_view name, MmaFamily family) {
   return {name, family, Elements::kCount, unpack_rows<Elements>, unpack_columns<Elements>};
 }
 constexpr Multiplicand kMultiplicands[] = {
-    multiplicand<F16Elements>("f16", kF16),
-    multiplicand<Bf16Elements>("bf16", kBf16),
-    multiplicand<Tf32Elements>("tf32", kTf32),
-    multiplicand<E4m3Elements>("e4m3", kF8),
-    multiplicand<E5m2Elements>("e5m2", kF8),
-    multiplicand<IntegerElements<8, true>>("s8", kI8),
-    multiplicand<IntegerElements<8, false>>("u8", kI8),
-    multiplicand<IntegerElements<4, true>>("s4", kI4),
-    multiplicand<IntegerElements<4, false>>("u4", kI4),
-    {"b1", kB1, 32, nullptr, nullptr},
-    {"f64", kF64, 1, nullptr, nullptr},
+    multiplicand<F16Elements>("f16", MmaFamily::kF16),
+    multiplicand<Bf16Elements>("bf16", MmaFamily::kBf16),
+    multiplicand<Tf32Elements>("tf32", MmaFamily::kTf32),
+    multiplicand<E4m3Elements>("e4m3", MmaFamily::kF8),
+    multiplicand<E5m2Elements>("e5m2", MmaFamily::kF8),
+    multiplicand<IntegerElements<8, true>>("s8", MmaFamily::kI8),
+    multiplicand<IntegerElements<8, false>>("u8", MmaFamily::kI8),
+    multiplicand<IntegerElements<4, true>>("s4", MmaFamily::kI4),
+    multiplicand<IntegerElements<4, false>>("u4", MmaFamily::kI4),
+    {"b1", MmaFamily::kB1, 32, nullptr, nullptr},
+    {"f64", MmaFamily::kF64, 1, nullptr, nullptr},
 };
 
 struct MmaForm {
@@ -40,16 +38,26 @@ struct MmaForm {
   int sm;
 };
 constexpr MmaForm kForms[] = {
-    {"m16n8k8", kF16, 16, 8, {6, 5}, 75},    {"m16n8k16", kF16, 16, 16, {7, 0}, 80},
-    {"m16n8k8", kBf16, 16, 8, {7, 0}, 80},   {"m16n8k16", kBf16, 16, 16, {7, 0}, 80},
-    {"m16n8k4", kTf32, 16, 4, {7, 0}, 80},   {"m16n8k8", kTf32, 16, 8, {7, 0}, 80},
-    {"m16n8k32", kF8, 16, 32, {8, 4}, 89},   {"m8n8k16", kI8, 8, 16, {6, 5}, 75},
-    {"m16n8k16", kI8, 16, 16, {7, 0}, 80},   {"m16n8k32", kI8, 16, 32, {7, 0}, 80},
-    {"m8n8k32", kI4, 8, 32, {6, 5}, 75},     {"m16n8k32", kI4, 16, 32, {7, 0}, 80},
-    {"m16n8k64", kI4, 16, 64, {7, 0}, 80},   {"m8n8k128", kB1, 8, 128, {7, 0}, 75},
-    {"m16n8k128", kB1, 16, 128, {7, 0}, 80}, {"m16n8k256", kB1, 16, 256, {7, 0}, 80},
-    {"m8n8k4", kF64, 8, 4, {7, 0}, 80},      {"m16n8k4", kF64, 16, 4, {7, 8}, 90},
-    {"m16n8k8", kF64, 16, 8, {7, 8}, 90},    {"m16n8k16", kF64, 16, 16, {7, 8}, 90},
+    {"m16n8k8", MmaFamily::kF16, 16, 8, {6, 5}, 75},
+    {"m16n8k16", MmaFamily::kF16, 16, 16, {7, 0}, 80},
+    {"m16n8k8", MmaFamily::kBf16, 16, 8, {7, 0}, 80},
+    {"m16n8k16", MmaFamily::kBf16, 16, 16, {7, 0}, 80},
+    {"m16n8k4", MmaFamily::kTf32, 16, 4, {7, 0}, 80},
+    {"m16n8k8", MmaFamily::kTf32, 16, 8, {7, 0}, 80},
+    {"m16n8k32", MmaFamily::kF8, 16, 32, {8, 4}, 89},
+    {"m8n8k16", MmaFamily::kI8, 8, 16, {6, 5}, 75},
+    {"m16n8k16", MmaFamily::kI8, 16, 16, {7, 0}, 80},
+    {"m16n8k32", MmaFamily::kI8, 16, 32, {7, 0}, 80},
+    {"m8n8k32", MmaFamily::kI4, 8, 32, {6, 5}, 75},
+    {"m16n8k32", MmaFamily::kI4, 16, 32, {7, 0}, 80},
+    {"m16n8k64", MmaFamily::kI4, 16, 64, {7, 0}, 80},
+    {"m8n8k128", MmaFamily::kB1, 8, 128, {7, 0}, 75},
+    {"m16n8k128", MmaFamily::kB1, 16, 128, {7, 0}, 80},
+    {"m16n8k256", MmaFamily::kB1, 16, 256, {7, 0}, 80},
+    {"m8n8k4", MmaFamily::kF64, 8, 4, {7, 0}, 80},
+    {"m16n8k4", MmaFamily::kF64, 16, 4, {7, 8}, 90},
+    {"m16n8k8", MmaFamily::kF64, 16, 8, {7, 8}, 90},
+    {"m16n8k16", MmaFamily::kF64, 16, 16, {7, 8}, 90},
 };
 
 const Multiplicand* multiplicand_named(std::string_view name) {
@@ -58,7 +66,7 @@ const Multiplicand* multiplicand_named(std::string_view name) {
   }
   return nullptr;
 }
-const MmaForm* form_of(std::string_view shape, unsigned family) {
+const MmaForm* form_of(std::string_view shape, MmaFamily family) {
   for (const MmaForm& form : kForms) {
     if (form.shape == shape && form.family == family) return &form;
   }
@@ -78,21 +86,21 @@ constexpr MmaResult kResultTypes[] = {
     {"s32", Accumulate::kInteger, Type::kS32, mma_integer},
     {"f64", Accumulate::kDouble, Type::kF64, mma_double},
 };
-bool result_fits(const MmaResult& result, unsigned family) {
+bool result_fits(const MmaResult& result, MmaFamily family) {
   switch (family) {
-    case kF16:
+    case MmaFamily::kF16:
       return result.type == "f32" || result.type == "f16";
-    case kF64:
+    case MmaFamily::kF64:
       return result.type == "f64";
-    case kI8:
-    case kI4:
-    case kB1:
+    case MmaFamily::kI8:
+    case MmaFamily::kI4:
+    case MmaFamily::kB1:
       return result.type == "s32";
     default:
       return result.type == "f32";
   }
 }
-const MmaResult* result_of(std::string_view type, unsigned family) {
+const MmaResult* result_of(std::string_view type, MmaFamily family) {
   for (const MmaResult& result : kResultTypes) {
     if (result.type == type && result_fits(result, family)) return &result;
   }
@@ -158,7 +166,8 @@ bool emit_mma(Binder& binder, const MmaResult& result, const MmaPlan& filled, bo
     return false;
   }
   binder.own(plan);
-  Op& op = binder.emit(plan->a->family == kB1 ? mma_bits : result.run, OpKind::kTensor, {});
+  Op& op =
+      binder.emit(plan->a->family == MmaFamily::kB1 ? mma_bits : result.run, OpKind::kTensor, {});
   op.immediate = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(plan.get()));
   op.extra = static_cast<std::uint32_t>(result.accumulate);
   binder.more(op, args);
@@ -186,7 +195,7 @@ bool bind_mma(Binder& binder) {
     return binder.fail("no form has results ." + std::string(text.d) + " and ." +
                        std::string(text.c));
   }
-  const bool is_integer = a->family == kI8 || a->family == kI4;
+  const bool is_integer = a->family == MmaFamily::kI8 || a->family == MmaFamily::kI4;
   if (text.saturate && !is_integer) return binder.fail(".satfinite is for integers");
   if (!binder.need(form->version, form->sm)) return false;
   if (text.conjunction && !binder.need({7, 1}, 80)) return false;
@@ -203,7 +212,7 @@ bool bind_mma(Binder& binder) {
                    .b_registers = blocks,
                    .saturate = text.saturate,
                    .conjunction = text.conjunction},
-                  a->family == kF64);
+                  a->family == MmaFamily::kF64);
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

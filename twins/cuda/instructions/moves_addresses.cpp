@@ -31,7 +31,7 @@ constexpr SpaceName kSpaceNames[] = {
 };
 
 /// The next modifier; null, and the error set, if it is no space.
-const SpaceName* take_space(Binder& binder) {
+const SpaceName* take_space_name(Binder& binder) {
   for (const SpaceName& row : kSpaceNames) {
     if (binder.take(row.name)) return binder.need(row.version, row.sm) ? &row : nullptr;
   }
@@ -124,7 +124,7 @@ Next run_mapa(Warp& warp, const Op& op, LaneMask active) {
 
 bool bind_cvta(Binder& binder) {
   const bool to_space = binder.take("to");
-  const SpaceName* space = take_space(binder);
+  const SpaceName* space = take_space_name(binder);
   if (space == nullptr || binder.take_type({kU64}) == kNone) return false;
   if (!binder.expect_operands(2, 2)) return false;
   const bool variable = binder.operand(1).kind == ptx::Operand::Kind::kName;
@@ -139,7 +139,7 @@ bool bind_cvta(Binder& binder) {
 }
 
 bool bind_isspacep(Binder& binder) {
-  const SpaceName* space = take_space(binder);
+  const SpaceName* space = take_space_name(binder);
   if (space == nullptr || !binder.expect_operands(2, 2)) return false;
   const Arg to = binder.predicate_destination(0, false);
   const Arg from = binder.source(1, kB64);

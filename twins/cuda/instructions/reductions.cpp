@@ -5,12 +5,11 @@
 #include <bit>
 #include <cmath>
 
+#include "cuda/instructions/float_values.h"
 #include "cuda/instructions/together.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
-
-constexpr std::uint32_t kCanonicalNan = 0x7FFFFFFFu;
 
 template <class T>
 T add(T a, T b) {
@@ -38,16 +37,16 @@ std::uint32_t exclusive(std::uint32_t a, std::uint32_t b) {
 template <class T, T (*kCombine)(T, T)>
 Next reduce(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
   const T* a = lanes_of<T>(warp, op.args[1]);
-  T value = a[first_of(lanes)];
+  T value = a[first_lane(lanes)];
   for (LaneMask rest = lanes & (lanes - 1); rest != 0; rest &= rest - 1) {
-    value = kCombine(value, a[first_of(rest)]);
+    value = kCombine(value, a[first_lane(rest)]);
   }
   each_lane(lanes_of<T>(warp, op.args[0]), lanes, [&](unsigned) { return value; });
   return Next::kOn;
 }
 
 /// extra of the forms for f32.
-enum Flag : std::uint32_t { kMaximum = 1, kAbsolute = 2, kNan = 4 };
+enum ReductionFlag : std::uint32_t { kMaximum = 1, kAbsolute = 2, kNan = 4 };
 
 /// -0 is less than +0; a NaN counts only with .NaN.
 float better(float a, float b, std::uint32_t flags) {
@@ -62,11 +61,11 @@ Next reduce_floats(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
   const auto item = [&](unsigned lane) {
     return (op.extra & kAbsolute) != 0 ? std::fabs(a[lane]) : a[lane];
   };
-  float value = item(first_of(lanes));
+  float value = item(first_lane(lanes));
   for (LaneMask rest = lanes & (lanes - 1); rest != 0; rest &= rest - 1) {
-    value = better(value, item(first_of(rest)), op.extra);
+    value = better(value, item(first_lane(rest)), op.extra);
   }
-  if (std::isnan(value)) value = std::bit_cast<float>(kCanonicalNan);
+  if (std::isnan(value)) value = std::bit_cast<float>(kFloatNan);
   each_lane(lanes_of<float>(warp, op.args[0]), lanes, [&](unsigned) { return value; });
   return Next::kOn;
 }

@@ -9,49 +9,50 @@
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
 
-enum class Mode : std::uint32_t { kUp, kDown, kBfly, kIdx };
+enum class ShuffleMode : std::uint32_t { kUp, kDown, kBfly, kIdx };
 
 /// args: d, a, b, c; more: p, membermask. extra: the mode.
-constexpr unsigned kPredicate = 0, kMask = 1;
+constexpr unsigned kInRange = 0, kMembers = 1;
 
-struct Sources {
+struct ShuffleSources {
   alignas(64) std::uint32_t lane[kLanes];
   LaneMask in_range = 0;
 };
 
 /// The formulas of the PTX document: `b` has the offset or lane, `c` the clamp and the segment.
-template <Mode kMode>
+template <ShuffleMode kMode>
 [[gnu::always_inline]] inline void find_sources(const std::uint32_t* b, const std::uint32_t* c,
-                                                Sources& sources) {
+                                                ShuffleSources& sources) {
   std::uint32_t in_range[kLanes];
   for (std::uint32_t i = 0; i < kLanes; ++i) {
     const std::uint32_t by = b[i] & 31, clamp = c[i] & 31, segment = c[i] >> 8 & 31;
     const std::uint32_t least = i & segment, most = least | (clamp & ~segment);
     std::int32_t from = 0;
-    if constexpr (kMode == Mode::kUp) from = static_cast<std::int32_t>(i - by);
-    if constexpr (kMode == Mode::kDown) from = static_cast<std::int32_t>(i + by);
-    if constexpr (kMode == Mode::kBfly) from = static_cast<std::int32_t>(i ^ by);
-    if constexpr (kMode == Mode::kIdx) from = static_cast<std::int32_t>(least | (by & ~segment));
+    if constexpr (kMode == ShuffleMode::kUp) from = static_cast<std::int32_t>(i - by);
+    if constexpr (kMode == ShuffleMode::kDown) from = static_cast<std::int32_t>(i + by);
+    if constexpr (kMode == ShuffleMode::kBfly) from = static_cast<std::int32_t>(i ^ by);
+    if constexpr (kMode == ShuffleMode::kIdx)
+      from = static_cast<std::int32_t>(least | (by & ~segment));
     const auto bound = static_cast<std::int32_t>(most);
-    const bool inside = kMode == Mode::kUp ? from >= bound : from <= bound;
+    const bool inside = kMode == ShuffleMode::kUp ? from >= bound : from <= bound;
     in_range[i] = inside ? 1 : 0;
     sources.lane[i] = inside ? static_cast<std::uint32_t>(from) : i;
   }
   sources.in_range = lanes_where([&](unsigned i) { return in_range[i] != 0; });
 }
 
-Next report_absent(Warp& warp, const Sources& sources, LaneMask lanes, LaneMask absent) {
+Next report_absent(Warp& warp, const ShuffleSources& sources, LaneMask lanes, LaneMask absent) {
   if (!warp.block->launch->checks.warp) return Next::kOn;
-  const unsigned lane = first_of(absent & lanes);
+  const unsigned lane = first_lane(absent & lanes);
   return report(warp, "absent-lanes", lane,
                 "lane " + std::to_string(lane) + " reads lane " +
                     std::to_string(sources.lane[lane]) + ", which does not take part");
 }
 
-template <Mode kMode>
+template <ShuffleMode kMode>
 [[gnu::always_inline]] inline Next shuffle_lanes(Warp& warp, const Op& op, LaneMask lanes,
                                                  LaneMask) {
-  Sources sources;
+  ShuffleSources sources;
   find_sources<kMode>(lanes_of<std::uint32_t>(warp, op.args[2]),
                       lanes_of<std::uint32_t>(warp, op.args[3]), sources);
   if (lanes != kAllLanes) {
@@ -68,30 +69,30 @@ template <Mode kMode>
     each_lane(lanes_of<std::uint32_t>(warp, op.args[0]), lanes,
               [&](unsigned i) { return from[sources.lane[i]]; });
   }
-  set_predicate(warp, op.more[kPredicate], sources.in_range, lanes);
+  set_predicate(warp, op.more[kInRange], sources.in_range, lanes);
   return Next::kOn;
 }
 
-template <Mode kMode>
+template <ShuffleMode kMode>
 Next shuffle_body(Warp& warp, const Op& op, LaneMask lanes, LaneMask members) {
   return shuffle_lanes<kMode>(warp, op, lanes, members);
 }
 
-template <Mode kMode>
+template <ShuffleMode kMode>
 Next shuffle_sync(Warp& warp, const Op& op, LaneMask active) {
-  return together<shuffle_body<kMode>>(warp, op, active, op.more[kMask]);
+  return together<shuffle_body<kMode>>(warp, op, active, op.more[kMembers]);
 }
 
 /// Without .sync: the lanes that happen to be here.
-template <Mode kMode>
+template <ShuffleMode kMode>
 Next shuffle(Warp& warp, const Op& op, LaneMask active) {
   return shuffle_lanes<kMode>(warp, op, active, active);
 }
 
-constexpr Handler kSync[] = {shuffle_sync<Mode::kUp>, shuffle_sync<Mode::kDown>,
-                             shuffle_sync<Mode::kBfly>, shuffle_sync<Mode::kIdx>};
-constexpr Handler kPlain[] = {shuffle<Mode::kUp>, shuffle<Mode::kDown>, shuffle<Mode::kBfly>,
-                              shuffle<Mode::kIdx>};
+constexpr Handler kSync[] = {shuffle_sync<ShuffleMode::kUp>, shuffle_sync<ShuffleMode::kDown>,
+                             shuffle_sync<ShuffleMode::kBfly>, shuffle_sync<ShuffleMode::kIdx>};
+constexpr Handler kPlain[] = {shuffle<ShuffleMode::kUp>, shuffle<ShuffleMode::kDown>,
+                              shuffle<ShuffleMode::kBfly>, shuffle<ShuffleMode::kIdx>};
 
 }  // namespace
 
@@ -113,11 +114,11 @@ bool bind_shfl(Binder& b) {
   const bool pair = to.kind == ptx::Operand::Kind::kPair;
   const Arg d = b.destination(pair ? to.items[0] : to, ptx::Type::kB32, false, pair);
   Arg extra[2];
-  if (pair) extra[kPredicate] = b.predicate_destination(to.items[1]);
+  if (pair) extra[kInRange] = b.predicate_destination(to.items[1]);
   const Arg a = b.source(1, ptx::Type::kB32);
   const Arg by = b.source(2, ptx::Type::kB32);
   const Arg clamp = b.source(3, ptx::Type::kB32);
-  if (sync) extra[kMask] = b.source(4, ptx::Type::kB32);
+  if (sync) extra[kMembers] = b.source(4, ptx::Type::kB32);
   if (b.failed()) return false;
   Op& op = b.emit(sync ? kSync[*mode] : kPlain[*mode], OpKind::kWarp, {d, a, by, clamp});
   b.more(op, extra);

@@ -11,12 +11,8 @@
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
-[[gnu::always_inline]] inline unsigned first_of(LaneMask lanes) {
-  return static_cast<unsigned>(std::countr_zero(lanes));
-}
-
 [[gnu::always_inline]] inline bool is_uniform(const std::uint32_t* masks, LaneMask active) {
-  const std::uint32_t first = masks[first_of(active)];
+  const std::uint32_t first = masks[first_lane(active)];
   std::uint32_t differs = 0;
   for (unsigned i = 0; i < kLanes; ++i) {
     differs |= (masks[i] ^ first) & (0u - (active >> i & 1u));
@@ -26,7 +22,7 @@ namespace cuda_twin::CUDA_TWIN_LEVEL {
 
 inline Next report_caller(Warp& warp, LaneMask outside, LaneMask members) {
   if (!warp.block->launch->checks.warp) return Next::kOn;
-  const unsigned lane = first_of(outside);
+  const unsigned lane = first_lane(outside);
   return report(warp, "mask-without-caller", lane,
                 "lane " + std::to_string(lane) + " is not in its member mask, lanes " +
                     (members == 0 ? "none" : lanes_text(members)));
@@ -51,7 +47,7 @@ Next run_parts(Warp& warp, const Op& op, LaneMask active, const std::uint32_t* m
   const bool forced = warp.groups[0].forced;
   LaneMask waiting = 0;
   for (LaneMask rest = active; rest != 0;) {
-    const LaneMask members = masks[first_of(rest)];
+    const LaneMask members = masks[first_lane(rest)];
     const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
     rest &= ~same;
     if ((members & warp.alive() & ~same) != 0 && !forced) waiting |= same;
@@ -59,7 +55,7 @@ Next run_parts(Warp& warp, const Op& op, LaneMask active, const std::uint32_t* m
   warp.groups[0].forced = false;
   if (waiting != 0) hold(warp, waiting, Group::State::kSync);
   for (LaneMask rest = active & ~waiting; rest != 0;) {
-    const LaneMask members = masks[first_of(rest)];
+    const LaneMask members = masks[first_lane(rest)];
     const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
     rest &= ~same;
     if (run_members<kBody>(warp, op, same, members) != Next::kOn) return Next::kSwitch;
@@ -72,7 +68,7 @@ template <TogetherBody kBody>
                                             const Arg& mask) {
   const std::uint32_t* masks = lanes_of<std::uint32_t>(warp, mask);
   if (!is_uniform(masks, active)) return run_parts<kBody>(warp, op, active, masks);
-  const LaneMask members = masks[first_of(active)];
+  const LaneMask members = masks[first_lane(active)];
   if (!gather(warp, active, members)) return Next::kSwitch;
   return run_members<kBody>(warp, op, active, members);
 }

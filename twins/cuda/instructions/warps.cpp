@@ -66,9 +66,9 @@ Next match_any_lanes(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
   const T* a = lanes_of<T>(warp, op.args[1]);
   std::uint32_t equal[kLanes] = {};
   for (LaneMask rest = lanes; rest != 0;) {
-    const T value = a[first_of(rest)];
+    const T value = a[first_lane(rest)];
     const LaneMask same = rest & lanes_where([&](unsigned i) { return a[i] == value; });
-    for (LaneMask some = same; some != 0; some &= some - 1) equal[first_of(some)] = same;
+    for (LaneMask some = same; some != 0; some &= some - 1) equal[first_lane(some)] = same;
     rest &= ~same;
   }
   each_lane(lanes_of<std::uint32_t>(warp, op.args[0]), lanes, [&](unsigned i) { return equal[i]; });
@@ -78,7 +78,7 @@ Next match_any_lanes(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
 template <class T>
 Next match_all_lanes(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
   const T* a = lanes_of<T>(warp, op.args[1]);
-  const T value = a[first_of(lanes)];
+  const T value = a[first_lane(lanes)];
   const bool all = (lanes & ~lanes_where([&](unsigned i) { return a[i] == value; })) == 0;
   const std::uint32_t result = all ? lanes : 0;
   each_lane(lanes_of<std::uint32_t>(warp, op.args[0]), lanes, [&](unsigned) { return result; });
@@ -129,7 +129,7 @@ bool bind_activemask(Binder& b) {
 
 /// The leader is the lowest lane: args d, membermask, p.
 Next elect_lanes(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
-  const unsigned leader = first_of(lanes);
+  const unsigned leader = first_lane(lanes);
   if (op.args[0].bank != Bank::kNone) {
     each_lane(lanes_of<std::uint32_t>(warp, op.args[0]), lanes, [&](unsigned) { return leader; });
   }
@@ -162,7 +162,7 @@ Next warp_barrier(Warp& warp, const Op& op, LaneMask active) {
   }
   Next next = Next::kOn;
   for (LaneMask rest = active; rest != 0;) {
-    const LaneMask members = masks[first_of(rest)];
+    const LaneMask members = masks[first_lane(rest)];
     const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
     rest &= ~same;
     if ((same & ~members) != 0 && report_caller(warp, same & ~members, members) != Next::kOn) {
