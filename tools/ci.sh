@@ -269,7 +269,7 @@ consume() {
 
 twin_step() {
   use_compiler_cache "${TMPDIR:-/tmp}"
-  tools/prove-twin "$@"
+  tools/prove-twin --flags cmake/compiler.cmake "$@"
 }
 
 foreign_build_step() {
@@ -359,6 +359,7 @@ ci() {
   step "layout" layout_step
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then
+    step "the twins alone, with their own flags" tools/prove-twin
     step "tidy: all files" tools/check-tidy --all .
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang
