@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,13 @@ namespace cuda_twin_record {
 /// One instruction: sets %d from %a, %b and %c. Types are those of the inputs, which pick their
 /// values; registers have the same size without a type.
 struct Row {
-  const char* code;
-  const char* out;                 ///< "f32"
-  std::vector<const char*> types;  ///< of %a, %b, %c
+  std::string code;
+  std::string out;                 ///< "f32"
+  std::vector<std::string> types;  ///< of %a, %b, %c
+  std::string version, target;     ///< the oldest that have it
 };
-std::span<const Row> rows();
+/// All of them, by family: each form that has a result.
+std::vector<Row> rows();
 
 /// Values of a type for `count` lanes: edges first, then random bits. Another `position` (of the
 /// operand) pairs them differently.

@@ -36,14 +36,29 @@ class Library {
 #define RECORD_CALL(LIBRARY, NAME, ...) \
   (LIBRARY).call<decltype(NAME)>(RECORD_NAME(NAME) __VA_OPT__(, ) __VA_ARGS__)
 
+constexpr char kDeclarations[] = R"(
+.address_size 64
+.func (.reg .b32 to) twice(.reg .b32 from) { add.u32 to, from, from; ret; }
+.visible .entry record(.param .u64 in, .param .u64 out) {
+  .shared .align 16 .b8 slots[512];
+  .local .align 4 .b8 own[4];
+  .reg .u64 %at;
+  .reg .b64 %l<4>;
+  .reg .b32 %i, %n, %m, %r<4>;
+  .reg .b16 %h<4>;
+  .reg .pred %p<4>;
+  mov.u32 %i, %tid.x;
+  mov.u32 %m, slots;
+  mad.lo.u32 %m, %i, 16, %m;
+  mov.u32 %n, %ctaid.x;
+  mad.lo.u32 %i, %n, 32, %i;
+  ld.param.u64 %at, [in];
+  mad.wide.u32 %at, %i, 24, %at;
+)";
+
 /// Each lane has 8 bytes of each operand.
 std::string text_of(const Row& row) {
-  std::string text =
-      ".version 7.0\n.target sm_80\n.address_size 64\n"
-      ".visible .entry record(.param .u64 in, .param .u64 out) {\n"
-      "  .reg .u64 %at;\n  .reg .u32 %i, %n;\n  .reg .b32 %r<4>;\n"
-      "  mov.u32 %i, %tid.x;\n  mov.u32 %n, %ctaid.x;\n  mad.lo.u32 %i, %n, 32, %i;\n"
-      "  ld.param.u64 %at, [in];\n  mad.wide.u32 %at, %i, 24, %at;\n";
+  std::string text = ".version " + row.version + "\n.target " + row.target + kDeclarations;
   for (std::size_t k = 0; k < row.types.size(); ++k) {
     const std::string type = ".b" + std::to_string(register_bits(row.types[k]));
     const std::string name = std::string("%") + "abc"[k];
@@ -52,8 +67,9 @@ std::string text_of(const Row& row) {
     text.append(", [%at+").append(std::to_string(8 * k)).append("];\n");
   }
   const std::string out = ".b" + std::to_string(register_bits(row.out));
-  return text + "  .reg " + out + " %d;\n  " + row.code +
-         ";\n  ld.param.u64 %at, [out];\n  mad.wide.u32 %at, %i, 8, %at;\n  st.global" + out +
+  const char* const end = row.code.back() == ':' ? "" : ";";
+  return text + "  .reg " + out + " %d;\n  " + row.code + end +
+         "\n  ld.param.u64 %at, [out];\n  mad.wide.u32 %at, %i, 8, %at;\n  st.global" + out +
          " [%at], %d;\n  ret;\n}\n";
 }
 
@@ -101,12 +117,12 @@ std::vector<std::string> record(const Library& driver, const Row& row, Buffers b
     code = RECORD_CALL(driver, cuMemcpyDtoH, out.data(), buffers.out, out.size() * 8);
   }
   if (code != CUDA_SUCCESS) {
-    return {std::string(row.code) + " fails with " + std::to_string(static_cast<int>(code))};
+    return {row.code + " fails with " + std::to_string(static_cast<int>(code))};
   }
   std::vector<std::string> lines;
   for (unsigned i = 0; i < kLanesOfLaunch; ++i) {
     // A lane's result of an instruction of the whole warp depends on its neighbours, too.
-    std::string line = std::string(row.code) + "  #" + std::to_string(i);
+    std::string line = row.code + "  #" + std::to_string(i);
     for (unsigned k = 0; k < row.types.size(); ++k) {
       line += " " + in_hex(in[3 * i + k], register_bits(row.types[k]));
     }
