@@ -232,7 +232,7 @@ TEST(CudaCarry, WrongFormsAreRefused) {
   Gpu gpu;
   expect_refused({"add.cc.u16 %h0, %h1, %h2", "add.cc.sat.s32 %d, %a, %b",
                   "addc.sat.s32 %d, %a, %b", "addc.u16 %h0, %h1, %h2", "add.cc.b32 %d, %a, %b",
-                  "subc.f32 %f0, %f1, %f2", "mad.lo.u32.cc %d, %a, %b, %c",
+                  "subc.f32 %f0, %f1, %f2", "mad.cc.lo.u32 %d, %a, %b, %c",
                   "mad.wide.cc.u32 %l0, %a, %b, %l1", "madc.u32 %d, %a, %b, %c",
                   "madc.lo.u32 %d, %a, %b", "mad.cc.lo.u32 %d, %a, %b, %c",
                   "addc.cc.u32 %l0, %a, %b"});

@@ -123,8 +123,11 @@ TEST(CudaConvert, IntegersToFloatsInAllRoundings) {
         const auto expected = [&](uint64_t x) {
           return encode(static_cast<Real>(value_of(x, from)), to.format, mode.fenv);
         };
-        if (wide) {  // a destination of bf16 has exactly its size
-          expect_lanes<uint16_t>(code + " %d, %a", expected, inputs);
+        if (wide) {  // registers of a conversion with bf16 have exactly their types' sizes
+          const std::string type = from.name;
+          expect_lanes<uint16_t>(
+              "{ .reg ." + type + " own; cvt." + type + ".u64 own, %a; " + code + " %d, own; }",
+              expected, inputs);
         } else {
           expect_lanes<uint64_t>(code + " %d, %a", expected, inputs);
         }
@@ -193,8 +196,14 @@ void expect_integers(const FloatType& from) {
   if constexpr (sizeof(Bits) != 2) values = float_inputs<Bits>(from.format);
   for (const IntegerType& to : kIntegers) {
     for (const Mode& mode : kModes) {
+      const std::string type = to.name;
+      const std::string code =
+          std::string("cvt.") + mode.integer_name + "." + type + "." + from.name;
+      const bool exact = from.format.fraction == kBf16.fraction;
       expect_lanes<uint64_t>(
-          std::string("cvt.") + mode.integer_name + "." + to.name + "." + from.name + " %d, %a",
+          exact ? "{ .reg ." + type + " own; " + code + " own, %a; cvt." +
+                      (to.is_signed ? "s64." : "u64.") + type + " %d, own; }"
+                : code + " %d, %a",
           [&](Bits x) {
             const Real value = decode(x, from.format);
             if (std::isnan(value)) {
@@ -607,7 +616,10 @@ TEST(CudaConvert, FormsThatPtxDoesNotHaveAreRefused) {
                   "cvt.ftz.f64.f64 %g0, %g1",
                   "cvt.ftz.f16.f16 %h0, %h1",
                   "cvt.rn.sat.bf16.f32 %h0, %f0",
-                  "cvt.rm.bf16.f32 %h0, %f0",
+                  "cvt.rn.bf16.bf16 %h0, %h1",
+                  "cvt.rn.bf16.f32 %h0, %l0",
+                  "cvt.rzi.s8.bf16 %h0, %h1",
+                  "cvt.rzi.sat.s32.bf16 %r0, %h1",
                   "cvt.rn.relu.f32.f64 %f0, %g0",
                   "cvt.rp.relu.f16.f32 %h0, %f0",
                   "cvt.rn.e4m3x2.f32 %h0, %f0, %f1",
@@ -645,9 +657,10 @@ TEST(CudaConvert, NewerFormsNeedTheirVersionAndTarget) {
   expect_needs("6.5", "sm_90", {"cvt.rn.bf16.f32 %h0, %f0", "cvt.rn.f16x2.f32 %r0, %f0, %f1"});
   expect_needs("8.0", "sm_75", {"cvt.rn.relu.f16.f32 %h0, %f0", "cvt.rna.tf32.f32 %r0, %f0"});
   expect_needs("7.0", "sm_80", {"cvt.f32.bf16 %f0, %h0"});
-  expect_needs("8.0", "sm_80",
-               {"cvt.rn.f16.bf16 %h0, %h1", "cvt.rni.s32.bf16 %r0, %h0", "cvt.rn.tf32.f32 %r0, %f0",
-                "cvt.ftz.f32.bf16 %f0, %h0"});
+  expect_needs(
+      "8.0", "sm_80",
+      {"cvt.rn.f16.bf16 %h0, %h1", "cvt.rni.s32.bf16 %r0, %h0", "cvt.rn.tf32.f32 %r0, %f0",
+       "cvt.ftz.f32.bf16 %f0, %h0", "cvt.rm.bf16.f32 %h0, %f0", "cvt.rz.f32.bf16 %f0, %h0"});
   expect_needs("8.0", "sm_89", {"cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1"});
   expect_needs("8.1", "sm_80", {"cvt.rn.f16x2.e5m2x2 %r0, %h0"});
   expect_needs("7.7", "sm_90", {"cvt.rn.f16x2.e5m2x2 %r0, %h0"});

@@ -25,7 +25,7 @@ void expect_loads(const std::string& registers, const std::string& code) {
 TEST(CudaExamples, IntegerArithmetic) {
   Gpu gpu;
   const std::string words =
-      ".reg .pred p; .reg .s32 a, b, c, d, x, y, z, n, i, q, r, r0; .reg .u32 t, u, v, w;"
+      ".reg .pred p; .reg .s32 a, b, c, d, x, y, z, n, i, q, r, r0; .reg .b32 t, u, v, w;"
       ".reg .u32 x1, x2, x3, x4, y1, y2, y3, y4, z1, z2, z3, z4; .reg .s16 fxs, fys, h, j, k;";
   for (const char* code :
        {"@p add.u32 x, y, z; add.sat.s32 c, c, 1; add.u16x2 u, v, w;",

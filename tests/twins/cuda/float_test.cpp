@@ -457,7 +457,7 @@ TEST(CudaFloat, FormsThatPtxDoesNotHaveAreRefused) {
                   "add.rn.sat.f64 %g0, %g1, %g2",
                   "add.ftz.f64 %g0, %g1, %g2",
                   "mul.sat.f64 %g0, %g1, %g2",
-                  "add.ftz.rn.f32 %f0, %f1, %f2",
+                  "add.rn.rn.f32 %f0, %f1, %f2",
                   "add.rna.f32 %f0, %f1, %f2",
                   "div.rn.sat.f32 %f0, %f1, %f2",
                   "div.approx.f64 %g0, %g1, %g2",

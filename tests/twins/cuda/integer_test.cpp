@@ -214,7 +214,7 @@ TEST(CudaInteger, WrongFormsAreRefused) {
                   "add.s32 %d, %a",
                   "add.s32 %d, %a, %b, %c",
                   "add.foo.s32 %d, %a, %b",
-                  "add.s32.sat %d, %a, %b",
+                  "add.sat.sat.s32 %d, %a, %b",
                   "add.b32 %d, %a, %b",
                   "add.s32 %f0, %a, %b",
                   "add.s32 5, %a, %b",

@@ -101,13 +101,17 @@ std::vector<std::uint32_t> run(const std::string& text, Dim grid, Dim block, std
 std::vector<std::uint32_t> specials(const std::vector<std::string>& registers, Dim grid,
                                     Dim block) {
   std::string text = R"(.visible .entry k(.param .u64 out) {
-  .reg .b64 %at, %w; .reg .b32 %i, %j, %n;
-  mad.lo.u32 %i, %ctaid.z, %nctaid.y, %ctaid.y;
-  mad.lo.u32 %i, %i, %nctaid.x, %ctaid.x;
-  mad.lo.u32 %j, %tid.z, %ntid.y, %tid.y;
-  mad.lo.u32 %j, %j, %ntid.x, %tid.x;
-  mul.lo.u32 %n, %ntid.x, %ntid.y;
-  mul.lo.u32 %n, %n, %ntid.z;
+  .reg .b64 %at, %w; .reg .b32 %i, %j, %n, %c<3>, %g<2>, %t<3>, %s<3>;
+  mov.u32 %c0, %ctaid.x; mov.u32 %c1, %ctaid.y; mov.u32 %c2, %ctaid.z;
+  mov.u32 %g0, %nctaid.x; mov.u32 %g1, %nctaid.y;
+  mov.u32 %t0, %tid.x; mov.u32 %t1, %tid.y; mov.u32 %t2, %tid.z;
+  mov.u32 %s0, %ntid.x; mov.u32 %s1, %ntid.y; mov.u32 %s2, %ntid.z;
+  mad.lo.u32 %i, %c2, %g1, %c1;
+  mad.lo.u32 %i, %i, %g0, %c0;
+  mad.lo.u32 %j, %t2, %s1, %t1;
+  mad.lo.u32 %j, %j, %s0, %t0;
+  mul.lo.u32 %n, %s0, %s1;
+  mul.lo.u32 %n, %n, %s2;
   mad.lo.u32 %i, %i, %n, %j;
   ld.param.u64 %at, [out];
   mad.wide.u32 %at, %i, )" +

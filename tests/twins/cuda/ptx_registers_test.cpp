@@ -156,7 +156,7 @@ TEST(PtxRegisters, TemporariesShareStorage) {
     text << "add.u32 %r" << i << ", %r" << i - 1 << ", %r" << i - 1 << ";\n";
   }
   // Special registers come by way of temporaries.
-  for (unsigned i = 0; i < 200; ++i) text << "add.u32 %s" << i << ", %tid.x, %ctaid.x;\n";
+  for (unsigned i = 0; i < 200; ++i) text << "cvt.u32.u16 %s" << i << ", %tid.x;\n";
   text << "ret;\n}\n";
   CUmodule loaded = nullptr;
   ASSERT_EQ(twin_test::load(module(text.str()), &loaded), CUDA_SUCCESS);

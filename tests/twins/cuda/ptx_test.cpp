@@ -77,7 +77,11 @@ TEST(PtxRefusals, ModuleScope) {
   expect_refused({module(".global .pred a;"), 4, "predicates are registers"});
   expect_refused({module(".reg .u32 a;"), 4, ".reg has no place outside of functions"});
   expect_refused({module(".local .u32 a;"), 4, ".local has no place outside of functions"});
-  expect_refused({module(".alias a, b;"), 4, ".alias is not supported"});
+  expect_refused({module(".alias a, b;"), 4, "a is no function"});
+  expect_refused(
+      {module(".func a();\n.func b();\n.alias a, b;"), 6, "b is no function with a body"});
+  expect_refused({module(".func a(.reg .u32 x);\n.func b() { ret; }\n.alias a, b;"), 6,
+                  "a differs from its declaration"});
   expect_refused({module(".shared .u32 a = 3;"), 4, "only .global and .const"});
   expect_refused({module(".global .u32 a = 3.5;"), 4, "a float as its initial value"});
   expect_refused({module(".global .u64 a = b;"), 4, "b is not declared"});
@@ -107,7 +111,7 @@ TEST(PtxRefusals, NamesInFunctions) {
   expect_refused(in_kernel(".reg .b32 %x2;\n.reg .b64 %x<3>;", 7, "%x<3> is declared twice"));
   expect_refused(in_kernel(".reg .b32 %r<2>;", 6, "is declared twice"));
   expect_refused(in_kernel("add.u32 %r1, %r2, %r8;", 6, "%r8 is not declared"));
-  expect_refused(in_kernel("\nadd.u32 %r1, %r2, %tid.q;", 7, "%tid.q is not declared"));
+  expect_refused(in_kernel("\nmov.u32 %r1, %tid.q;", 7, "%tid.q is not declared"));
   expect_refused(in_kernel("mov.u32 %r1, nothing;", 6, "nothing is not defined"));
   expect_refused(in_kernel("\nbra MISSING;", 7, "MISSING is not defined in function k"));
   expect_refused(in_kernel("{ bra INNER; }\n{ INNER: ret; }", 6, "INNER is not defined"));
@@ -153,7 +157,8 @@ TEST(PtxRefusals, TypesOfOperands) {
   expect_refused(in_kernel("add.u32 %r1, %r2, %p3;", 6, "%p3 is .pred where .u32 is needed"));
   expect_refused(in_kernel("add.f32 %f1, %f2, 1;", 6, "the constant is none of type .f32"));
   expect_refused(in_kernel("add.u32 %r1, %r2, 1.0;", 6, "the constant is none of type .u32"));
-  expect_refused(in_kernel("add.u64 %d1, %d2, %tid.x;", 6, "%tid.x is .u32 where .u64"));
+  expect_refused(in_kernel("add.u32 %r1, %r2, %tid.x;", 6, "only mov and cvt read %tid.x"));
+  expect_refused(in_kernel("mov.u64 %d1, %tid.x;", 6, "%tid.x is .u32 where .u64"));
   expect_refused(in_kernel("selp.b32 %r1, %r2, %r3, %r4;", 6, "%r4 is .b32 where .pred is needed"));
   expect_refused(in_kernel("mov.u32 %r1, k;", 6, "the address of a function has 64 bits"));
 }

@@ -107,11 +107,11 @@ TEST(Shuffle, SumOverTheWarpByButterflies) {
   EXPECT_EQ(d, Words(32, 496));
 }
 
-TEST(Shuffle, SinkKeepsThePredicate) {
+TEST(Match, SinkKeepsThePredicate) {
   Gpu gpu;
-  const auto d = lanes<std::uint32_t>(
-      "shfl.sync.up.b32 _|%p0, %a, 4, 0, -1;\nselp.u32 %d, 1, 0, %p0;", numbers());
-  for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(d[i], i >= 4 ? 1u : 0u);
+  const std::string match = "match.all.sync.b32 _|%p0, %a, -1;\nselp.u32 %d, 1, 0, %p0;";
+  EXPECT_EQ(lanes<std::uint32_t>(match, Words(32, 7)), Words(32, 1));
+  EXPECT_EQ(lanes<std::uint32_t>(match, numbers()), Words(32, 0));
 }
 
 TEST(Shuffle, FormWithoutSyncIsForOldModules) {

@@ -15,7 +15,7 @@ struct Atomic {
   MemoryExtra extra;
   AtomicOp operation = AtomicOp::kAdd;
   Type type = Type::kNone;
-  bool policy = false;
+  CacheHints hints;
   bool noftz = false;
   bool returns = true;
 };
@@ -44,14 +44,15 @@ bool take_operation(Binder& binder, Atomic& atomic) {
 }
 
 bool take_element(Binder& binder, Atomic& atomic) {
-  atomic.policy = binder.take("L2::cache_hint");
-  if (atomic.policy && !binder.need({7, 4}, 80)) return false;
+  if (!take_cache_policy(binder, atomic.hints)) return false;
   if (const auto vector = binder.take_one_of({"v2", "v4", "v8"})) {
     if (!binder.need({8, 1}, 90)) return false;
     atomic.extra.vector = 2u << *vector;
   }
-  if (binder.next() == "b128") return binder.fail("the twin has no atomic operations of 128 bits");
   atomic.type = binder.take_type();
+  if (atomic.type == Type::kB128) {
+    return binder.fail("the twin has no atomic operations of 128 bits");
+  }
   atomic.extra.bytes = ptx::bits_of(atomic.type) / 8;
   return atomic.type != Type::kNone;
 }
@@ -92,7 +93,7 @@ bool check_form(Binder& binder, const Atomic& atomic) {
   }
   if (handler_of(atomic) == nullptr) return binder.fail("has no such operation on this type");
   if (atomic.extra.vector == 1) return true;
-  if (space != PtxSpace::kGlobal) return binder.fail("vectors are for .global");
+  if (space == PtxSpace::kShared) return binder.fail("vectors are for .global");
   if (atomic.extra.bytes * atomic.extra.vector > 16) {
     return binder.fail("a vector has at most 128 bits");
   }
@@ -114,14 +115,16 @@ bool take_registers(Binder& binder, std::size_t index, const Atomic& atomic, boo
 bool emit_atomic(Binder& binder, Atomic atomic) {
   const std::size_t first = atomic.returns ? 1 : 0;
   const bool cas = atomic.operation == AtomicOp::kCas;
-  const std::size_t count = first + (cas ? 3 : 2) + (atomic.policy ? 1 : 0);
+  const std::size_t count = first + (cas ? 3 : 2) + (atomic.hints.policy ? 1 : 0);
   if (!binder.expect_operands(count, count)) return false;
   const auto address = take_address(binder, first, atomic.extra);
   if (!address || !check_form(binder, atomic)) return false;
+  if (!check_cache_hints(binder, atomic.hints, atomic.extra.space)) return false;
+  if (cas && atomic.hints.policy) return binder.fail(".cas has no cache hint");
   std::vector<Arg> values;
   if (!take_registers(binder, first + 1, atomic, false, values)) return false;
   const Arg swap = cas ? binder.source(first + 2, atomic.type) : Arg{};
-  if (atomic.policy) binder.source(count - 1, Type::kB64);
+  if (atomic.hints.policy) binder.source(count - 1, Type::kB64);
   std::vector<Arg> results(atomic.returns ? 0 : atomic.extra.vector);
   if (atomic.returns && !take_registers(binder, 0, atomic, true, results)) return false;
   if (binder.failed()) return false;

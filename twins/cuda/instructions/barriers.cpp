@@ -95,20 +95,21 @@ Next cluster_wait(Warp& warp, const Op& op, LaneMask active) {
 }
 
 /// Literals out of range are errors of the text.
-bool check_literals(Binder& b, std::size_t number, std::size_t threads) {
+bool check_literals(Binder& b, std::size_t number, std::size_t threads, bool waits) {
   using Kind = ptx::Operand::Kind;
   if (b.operand(number).kind == Kind::kLiteral && b.operand(number).literal.bits >= kBarriers) {
     return b.fail("barriers are 0 to 15");
   }
-  if (threads < b.operands() && b.operand(threads).kind == Kind::kLiteral &&
-      b.operand(threads).literal.bits % kLanes != 0) {
-    return b.fail("the number of threads must be a multiple of 32");
-  }
-  return true;
+  if (threads >= b.operands() || b.operand(threads).kind != Kind::kLiteral) return true;
+  const std::uint64_t count = b.operand(threads).literal.bits;
+  if (count == 0 && !waits) return b.fail("the number of threads must not be 0");
+  return count % kLanes == 0 || b.fail("the number of threads must be a multiple of 32");
 }
 
 bool bind_sync(Binder& b, std::uint32_t flags, std::size_t least) {
-  if (!b.expect_operands(least, 2) || !check_literals(b, 0, 1)) return false;
+  if (!b.expect_operands(least, 2) || !check_literals(b, 0, 1, (flags & kWaits) != 0)) {
+    return false;
+  }
   const Arg number = b.source(0, ptx::Type::kU32);
   const Arg threads = b.operands() == 2 ? b.source(1, ptx::Type::kU32) : Arg{};
   if (b.failed()) return false;
@@ -127,7 +128,7 @@ bool bind_reduction(Binder& b, std::uint32_t flags, bool always_aligned) {
   if (b.take_type({counts ? ptx::Type::kU32 : ptx::Type::kPred}) == ptx::Type::kNone) return false;
   if (!b.expect_operands(3, 4)) return false;
   const std::size_t last = b.operands() - 1;
-  if (!check_literals(b, 1, last == 3 ? 2 : last + 1)) return false;
+  if (!check_literals(b, 1, last == 3 ? 2 : last + 1, true)) return false;
   const Arg to = counts ? b.destination(0, ptx::Type::kU32) : b.predicate_destination(0);
   const Arg number = b.source(1, ptx::Type::kU32);
   const Arg threads = last == 3 ? b.source(2, ptx::Type::kU32) : Arg{};
@@ -139,7 +140,7 @@ bool bind_reduction(Binder& b, std::uint32_t flags, bool always_aligned) {
 
 bool bind_cluster(Binder& b) {
   if (!b.need({7, 8}, 90)) return false;
-  const auto which = b.take_one_of({"arrive", "wait"});
+  const auto which = b.take_first_of({"arrive", "wait"});
   if (!which) return b.fail("expected .arrive or .wait");
   if (*which == 0) {
     b.take_one_of({"release", "relaxed"});
@@ -154,9 +155,9 @@ bool bind_cluster(Binder& b) {
 
 /// bar, which is always aligned, and barrier.
 bool bind_barrier(Binder& b, bool always_aligned) {
-  if (!always_aligned && b.take("cluster")) return bind_cluster(b);
-  if (b.take("cta") && !b.need({7, 8}, always_aligned ? 0 : 30)) return false;
-  const auto which = b.take_one_of({"sync", "arrive", "red"});
+  if (!always_aligned && b.take_first("cluster")) return bind_cluster(b);
+  if (b.take_first("cta") && !b.need({7, 8}, always_aligned ? 0 : 30)) return false;
+  const auto which = b.take_first_of({"sync", "arrive", "red"});
   if (!which) return b.fail("expected .sync, .arrive or .red");
   if (*which == 2) return bind_reduction(b, kWaits, always_aligned);
   const std::uint32_t aligned = always_aligned || b.take("aligned") ? kAligned : 0u;
@@ -179,7 +180,7 @@ bool emit_fence(Binder& b) {
 }
 
 bool bind_membar(Binder& b) {
-  if (b.take("proxy")) {
+  if (b.take_first("proxy")) {
     if (!b.need({7, 5}, 70)) return false;
     if (!b.take("alias")) return b.fail("expected .alias");
     return emit_fence(b);
@@ -226,8 +227,8 @@ bool bind_proxy_fence(Binder& b) {
 }
 
 bool bind_fence(Binder& b) {
-  if (b.take("proxy")) return bind_proxy_fence(b);
-  if (b.take("mbarrier_init")) {
+  if (b.take_first("proxy")) return bind_proxy_fence(b);
+  if (b.take_first("mbarrier_init")) {
     if (!b.take("release") || !b.take("cluster")) return b.fail("expected .release.cluster");
     return b.need({8, 0}, 90) && emit_fence(b);
   }

@@ -82,7 +82,7 @@ bool bind_shr(Binder& binder) {
 bool bind_shf(Binder& binder) {
   constexpr Handler kHandlers[2][2] = {{apply<funnel_left<false>>, apply<funnel_left<true>>},
                                        {apply<funnel_right<false>>, apply<funnel_right<true>>}};
-  const auto direction = binder.take_one_of({"l", "r"});
+  const auto direction = binder.take_first_of({"l", "r"});
   if (!direction) return binder.fail("needs .l or .r");
   const auto mode = binder.take_one_of({"clamp", "wrap"});
   if (!mode) return binder.fail("needs .clamp or .wrap");

@@ -1,5 +1,6 @@
 // bra brx call ret exit trap brkpt nanosleep griddepcontrol
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,7 +84,7 @@ bool bind_bra(Binder& b) {
 }
 
 bool bind_brx(Binder& b) {
-  if (!b.take("idx")) return b.fail("expected .idx");
+  if (!b.take_first("idx")) return b.fail("expected .idx");
   b.take("uni");
   if (!b.expect_operands(2, 2)) return false;
   const Arg index = b.source(0, ptx::Type::kU32);
@@ -174,13 +175,25 @@ bool read_call(Binder& b, CallOperands& call) {
   return true;
 }
 
+/// The functions of a list, or of a variable that is a table of them.
+std::optional<std::vector<std::string>> names_of_targets(Binder& b, const std::string& name) {
+  if (const ptx::TargetList* list = b.target_list(name)) return list->targets;
+  for (const ptx::Variable& table : b.builder().module().variables) {
+    if (table.name != name || table.relocations.empty()) continue;
+    std::vector<std::string> names;
+    for (const auto& relocation : table.relocations) names.push_back(relocation.name);
+    return names;
+  }
+  return std::nullopt;
+}
+
 bool bind_targets(Binder& b, const CallOperands& call, CallSite& site) {
   if (call.list == nullptr || call.list->kind != Operand::Kind::kName) {
     return b.fail("an indirect call needs .calltargets or a .callprototype");
   }
-  const ptx::TargetList* list = b.target_list(call.list->name);
-  if (list == nullptr) return b.fail("no list " + call.list->name);
-  for (const std::string& name : list->targets) {
+  const auto targets = names_of_targets(b, call.list->name);
+  if (!targets) return b.fail("no list " + call.list->name);
+  for (const std::string& name : *targets) {
     const auto index = b.builder().function_index(name);
     if (!index) return b.fail("no function " + name);
     site.targets.push_back(*index);

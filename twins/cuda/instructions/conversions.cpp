@@ -77,7 +77,10 @@ bool check_floats(Binder& binder, const CvtForm& form) {
     if (!form.rounding) return binder.fail("it needs a rounding: .rn, .rz, .rm or .rp");
     return true;
   }
-  if (form.rounding) return binder.fail("it is exact and has no rounding");
+  // Those of bf16 may have a rounding, which changes nothing.
+  if (form.rounding && (form.from != Type::kBf16 || form.to == Type::kBf16)) {
+    return binder.fail("it is exact and has no rounding");
+  }
   if (form.integer_rounding && form.to != form.from) {
     return binder.fail("a rounding to an integer is for floats of one type");
   }
@@ -103,7 +106,9 @@ bool check_flags(Binder& binder, const CvtForm& form) {
   if (form.ftz && form.to != Type::kF32 && form.from != Type::kF32) {
     return binder.fail(".ftz needs f32 on one side");
   }
-  if (form.sat && form.to == Type::kBf16) return binder.fail("bf16 has no .sat");
+  if (form.sat && (form.to == Type::kBf16 || form.from == Type::kBf16)) {
+    return binder.fail("bf16 has no .sat");
+  }
   if (!form.relu && !form.satfinite) return true;
   const bool half_of_single =
       (form.to == Type::kF16 || form.to == Type::kBf16) && form.from == Type::kF32;
@@ -117,21 +122,18 @@ bool check_flags(Binder& binder, const CvtForm& form) {
 
 bool check_bf16(Binder& binder, const CvtForm& form) {
   if (form.to == Type::kBf16 && form.from == Type::kF32) {
-    if (form.rounding == Rounding::kDown || form.rounding == Rounding::kUp) {
-      return binder.fail("it needs .rn or .rz");
-    }
-    return binder.need({7, 0}, 80);
+    const bool directed = form.rounding == Rounding::kDown || form.rounding == Rounding::kUp;
+    return directed ? binder.need({7, 8}, 90) : binder.need({7, 0}, 80);
   }
   if (form.to == Type::kF32 && form.from == Type::kBf16) {
-    return form.ftz ? binder.need({7, 8}, 90) : binder.need({7, 1}, 80);
+    return form.ftz || form.rounding ? binder.need({7, 8}, 90) : binder.need({7, 1}, 80);
   }
   const bool either = form.to == Type::kBf16 || form.from == Type::kBf16;
   return !either || binder.need({7, 8}, 90);
 }
 
 /// A source in a register of its type's own size (32 or 64 bits).
-Arg fitted_source(Binder& binder, Type type) {
-  const bool wider = type != Type::kBf16;
+Arg fitted_source(Binder& binder, Type type, bool wider) {
   const Arg from = binder.source(1, type, wider);
   const unsigned bits = ptx::bits_of(type);
   const unsigned bytes = bits == 64 ? 8 : 4;
@@ -152,9 +154,9 @@ struct Destination {
   bool fits = true;   ///< `own` is the register
 };
 
-Destination fitted_destination(Binder& binder, Type type) {
+Destination fitted_destination(Binder& binder, Type type, bool wider) {
   Destination to;
-  to.arg = binder.destination(0, type, type != Type::kBf16);
+  to.arg = binder.destination(0, type, wider);
   to.bits = binder.register_bits(binder.operand(0));
   const unsigned bits = ptx::bits_of(type);
   const unsigned bytes = bits == 64 ? 8 : 4;
@@ -178,8 +180,10 @@ void emit_conversion(Binder& binder, const CvtForm& form) {
                 form.sat);
     return;
   }
-  const Arg from = fitted_source(binder, form.from);
-  const Destination to = fitted_destination(binder, form.to);
+  // Registers of a conversion with bf16 have the size of their type.
+  const bool wider = form.to != Type::kBf16 && form.from != Type::kBf16;
+  const Arg from = fitted_source(binder, form.from, wider);
+  const Destination to = fitted_destination(binder, form.to, wider);
   if (binder.failed()) return;
   if (!is_float(form.to)) {
     emit_float_to_integer(binder, form, to.own, from);
@@ -193,7 +197,7 @@ void emit_conversion(Binder& binder, const CvtForm& form) {
 }
 
 bool bind_cvt(Binder& binder) {
-  if (binder.take("pack")) return bind_cvt_pack(binder);
+  if (binder.take_first("pack")) return bind_cvt_pack(binder);
   CvtForm form;
   if (!read_rounding(binder, form) || !read_flags(binder, form)) return false;
   form.to = binder.take_type();

@@ -235,7 +235,7 @@ bool bind_mad(Binder& binder) {
 
 bool bind_div(Binder& binder) {
   if (binder.take("approx")) return bind_approximate_divide(binder, false);
-  if (binder.take("full")) return bind_approximate_divide(binder, true);
+  if (binder.take_first("full")) return bind_approximate_divide(binder, true);
   return bind_rounded<Div>(binder);
 }
 

@@ -1,5 +1,7 @@
 #include "cuda/instructions/float_forms.h"
 
+#include "cuda/instructions/forms.h"
+
 #include <string>
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
@@ -51,10 +53,7 @@ bool emit_float(Binder& binder, Handler run, Type type, unsigned inputs, std::ui
 }
 
 bool has_float_type(const ptx::Instruction& instruction) {
-  if (instruction.modifiers.empty()) return false;
-  const std::string& last = instruction.modifiers.back();
-  return last.starts_with("f16") || last.starts_with("bf16") || last.starts_with("f32") ||
-         last.starts_with("f64");
+  return ptx::kind_of(last_type(instruction)) == ptx::Kind::kFloat;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -109,7 +109,7 @@ Handler carry_mad_handler(ptx::Type type, bool high) {
 }
 
 bool bind_carry_mad(Binder& binder, std::uint32_t carry_from, bool must_set) {
-  const auto mode = binder.take_one_of({"lo", "hi"});
+  const auto mode = binder.take_first_of({"lo", "hi"});
   if (!mode) return binder.fail("needs .lo or .hi");
   const bool out = binder.take("cc");
   if (must_set && !out) return binder.fail("needs .cc after .lo or .hi");

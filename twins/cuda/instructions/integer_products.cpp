@@ -102,7 +102,7 @@ ptx::Type wider_type(ptx::Type type) {
 /// Reads ".lo", ".hi" or ".wide". Without one the error is set, and the result is kLow.
 std::size_t take_mode(Binder& binder, bool wide = true) {
   const auto mode =
-      wide ? binder.take_one_of({"lo", "hi", "wide"}) : binder.take_one_of({"lo", "hi"});
+      wide ? binder.take_first_of({"lo", "hi", "wide"}) : binder.take_first_of({"lo", "hi"});
   if (!mode) binder.fail(wide ? "needs .lo, .hi or .wide" : "needs .lo or .hi");
   return mode.value_or(kLow);
 }

@@ -162,8 +162,12 @@ bool bind_transfer(Binder& binder, bool is_load) {
   if (!take_matrix_flags(binder, &flags, &extra.space)) return false;
   if (!binder.expect_operands(2, 2)) return false;
   const auto address = binder.address(is_load ? 1 : 0, extra.space);
-  const auto items = binder.vector(is_load ? 0 : 1, flags.count);
+  const std::size_t of_registers = is_load ? 0 : 1;
+  const auto items = binder.vector(of_registers, flags.count);
   if (!address || !items) return false;
+  if (binder.operand(of_registers).kind != ptx::Operand::Kind::kVector) {
+    return binder.fail("its registers are a vector: {r}");
+  }
   if (address->base.bank == Bank::kNone) extra.space = address->space;
   extra.bytes = kRowBytes;
   Arg args[4];

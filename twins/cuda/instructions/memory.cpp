@@ -10,15 +10,29 @@ namespace {
 using PtxSpace = ptx::Space;
 using ptx::Type;
 
+/// A statement as far as it is read.
+struct Access {
+  MemoryExtra extra;
+  CacheHints hints;
+  bool is_store = false;
+  bool is_weak = false;  ///< and it says so
+  bool is_volatile = false;
+  bool is_mmio = false;
+};
+
 /// .weak, .volatile, .relaxed.SCOPE, .acquire.SCOPE (loads), .release.SCOPE (stores),
 /// .mmio.relaxed.sys.
-bool take_semantics(Binder& binder, bool store, MemoryExtra& extra) {
-  if (binder.take("weak")) return binder.need({6, 0});
-  if (binder.take("volatile")) {
+bool take_semantics(Binder& binder, Access& access) {
+  MemoryExtra& extra = access.extra;
+  const bool store = access.is_store;
+  access.is_weak = binder.take("weak");
+  if (access.is_weak) return binder.need({6, 0});
+  access.is_volatile = binder.take("volatile");
+  if (access.is_volatile) {
     extra.strong = true;
     return true;
   }
-  const bool mmio = binder.take("mmio");
+  const bool mmio = access.is_mmio = binder.take("mmio");
   if (mmio && !binder.need({8, 2}, 70)) return false;
   const std::string_view ordered = store ? "release" : "acquire";
   const bool relaxed = binder.take("relaxed");
@@ -32,20 +46,50 @@ bool take_semantics(Binder& binder, bool store, MemoryExtra& extra) {
   return binder.need({6, 0}, 70) && take_scope(binder, true);
 }
 
-bool take_load_cache(Binder& binder, MemoryExtra& extra) {
-  const auto cache = binder.take_one_of({"ca", "cg", "cs", "lu", "cv"});
-  const bool constant = binder.take("nc");
-  if (!constant) return true;
-  if (extra.space != PtxSpace::kGlobal) return binder.fail(".nc is for .global");
-  if (extra.strong) return binder.fail(".nc is for weak loads");
+bool take_cache_operation(Binder& binder, Access& access) {
+  const auto cache = access.is_store ? binder.take_one_of({"wb", "cg", "cs", "wt"})
+                                     : binder.take_one_of({"ca", "cg", "cs", "lu", "cv"});
+  access.hints.operation = cache.has_value();
+  if (access.is_store || !binder.take("nc")) return true;
+  if (access.extra.space != PtxSpace::kGlobal) return binder.fail(".nc is for .global");
+  if (access.extra.strong || access.is_weak) return binder.fail(".nc excludes other semantics");
   if (cache && *cache > 2) return binder.fail(".nc has .ca, .cg and .cs");
   return binder.need({3, 1}, 32);
+}
+
+bool check_semantics(Binder& binder, const Access& access) {
+  if (!access.extra.strong) return true;
+  const PtxSpace space = access.extra.space;
+  const bool reaches = space == PtxSpace::kGlobal || space == PtxSpace::kGeneric ||
+                       (space == PtxSpace::kShared && !access.is_mmio);
+  if (!reaches) {
+    return binder.fail(access.is_mmio ? ".mmio is for .global and generic addresses"
+                                      : "only weak accesses reach this state space");
+  }
+  if (access.is_mmio && access.extra.vector > 1) return binder.fail(".mmio has no vectors");
+  const CacheHints& hints = access.hints;
+  if (hints.operation) return binder.fail("cache operations are for weak accesses");
+  const bool plain = access.is_volatile || access.is_mmio;
+  const bool hinted = hints.priority || hints.policy || (hints.prefetch && access.is_mmio);
+  return !plain || !hinted || binder.fail(".volatile and .mmio have no cache hints");
 }
 
 bool take_vector(Binder& binder, MemoryExtra& extra) {
   const auto vector = binder.take_one_of({"v2", "v4"});
   extra.vector = !vector ? 1 : *vector == 0 ? 2 : 4;
   return true;
+}
+
+/// Everything but the type.
+bool take_access(Binder& binder, Access& access) {
+  if (!take_semantics(binder, access)) return false;
+  const auto space = take_space(binder);
+  if (!space) return false;
+  access.extra.space = *space;
+  return take_vector(binder, access.extra) && take_cache_operation(binder, access) &&
+         take_cache_priorities(binder, access.hints) && take_cache_policy(binder, access.hints) &&
+         (access.is_store || take_prefetch_size(binder, access.hints)) &&
+         check_cache_hints(binder, access.hints, *space) && check_semantics(binder, access);
 }
 
 Type take_memory_type(Binder& binder, MemoryExtra& extra) {
@@ -80,6 +124,7 @@ bool same_width(Binder& binder, std::span<const ptx::Operand> items, unsigned& b
   for (const ptx::Operand& item : items) {
     if (is_sink(item)) continue;
     const unsigned own = binder.register_bits(item);
+    if (own == 0) continue;  // a constant
     if (bits != 0 && own != bits) return binder.fail("the registers of a vector differ in width");
     bits = own;
   }
@@ -108,17 +153,11 @@ bool emit_load(Binder& binder, Type type, MemoryExtra extra, bool policy) {
 }
 
 bool bind_load(Binder& binder) {
-  MemoryExtra extra;
-  bool policy = false;
-  if (!take_semantics(binder, false, extra)) return false;
-  const auto space = take_space(binder);
-  if (!space) return false;
-  extra.space = *space;
-  if (!take_load_cache(binder, extra) || !take_cache_hints(binder, policy)) return false;
-  if (!take_vector(binder, extra)) return false;
-  const Type type = take_memory_type(binder, extra);
+  Access access;
+  if (!take_access(binder, access)) return false;
+  const Type type = take_memory_type(binder, access.extra);
   if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
-  return emit_load(binder, type, extra, policy);
+  return emit_load(binder, type, access.extra, access.hints.policy);
 }
 
 bool bind_uniform_load(Binder& binder) {
@@ -133,7 +172,9 @@ bool bind_uniform_load(Binder& binder) {
 bool emit_store(Binder& binder, Type type, MemoryExtra extra, bool policy) {
   const auto items = binder.vector(1, extra.vector);
   const auto address = take_address(binder, 0, extra);
-  if (!items || !address || !take_policy(binder, 2, policy)) return false;
+  unsigned bits = 0;
+  if (!items || !same_width(binder, *items, bits)) return false;
+  if (!address || !take_policy(binder, 2, policy)) return false;
   if (extra.space == PtxSpace::kParam) return binder.fail("a kernel's parameters are read-only");
   if (extra.space == PtxSpace::kConst) return binder.fail("constants are read-only");
   std::vector<Arg> from;
@@ -155,18 +196,12 @@ bool emit_store(Binder& binder, Type type, MemoryExtra extra, bool policy) {
 }
 
 bool bind_store(Binder& binder) {
-  MemoryExtra extra;
-  bool policy = false;
-  if (!take_semantics(binder, true, extra)) return false;
-  const auto space = take_space(binder);
-  if (!space) return false;
-  extra.space = *space;
-  if (extra.space == PtxSpace::kConst) return binder.fail("constants are read-only");
-  binder.take_one_of({"wb", "cg", "cs", "wt"});
-  if (!take_cache_hints(binder, policy) || !take_vector(binder, extra)) return false;
-  const Type type = take_memory_type(binder, extra);
+  Access access;
+  access.is_store = true;
+  if (!take_access(binder, access)) return false;
+  const Type type = take_memory_type(binder, access.extra);
   if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
-  return emit_store(binder, type, extra, policy);
+  return emit_store(binder, type, access.extra, access.hints.policy);
 }
 
 constexpr Opcode kMemoryOpcodes[] = {

@@ -178,12 +178,13 @@ bool bind_group(Binder& binder, Handler handler) {
 /// A copy as far as it is read.
 struct Copy {
   bool global_level = false;  ///< .cg
-  bool policy = false;
+  CacheHints hints;
   MemoryExtra from;
   MemoryExtra to;
 };
 
 bool take_spaces(Binder& binder, Copy& copy) {
+  if (binder.take("shared::cluster")) return binder.fail("copies to the block's own memory");
   const auto to = take_space(binder);
   if (!to) return false;
   const auto from = take_space(binder);
@@ -201,13 +202,16 @@ bool take_sizes(Binder& binder, Copy& copy, Arg& size, Arg& ignore) {
   const bool good = *bytes == 16 || (!copy.global_level && (*bytes == 4 || *bytes == 8));
   if (!good) return binder.fail("cp-size is 16, or with .ca 4 or 8");
   copy.from.bytes = copy.to.bytes = static_cast<unsigned>(*bytes);
-  const std::size_t sized = binder.operands() - (copy.policy ? 1 : 0);
+  const std::size_t sized = binder.operands() - (copy.hints.policy ? 1 : 0);
   if (sized == 3) return true;
   if (sized != 4) return binder.fail("needs cp-size, and src-size or ignore-src at most");
   const ptx::Operand& fourth = binder.operand(3);
   if (fourth.negated || binder.register_bits(fourth) == 1) {
     ignore = binder.predicate_source(3);
     return binder.need({8, 3});
+  }
+  if (fourth.kind == ptx::Operand::Kind::kLiteral && fourth.literal.bits > copy.from.bytes) {
+    return binder.fail("src-size is from 0 to cp-size");
   }
   size = binder.source(3, Type::kU32);
   return !binder.failed();
@@ -218,13 +222,16 @@ bool bind_copy(Binder& binder) {
   const auto level = binder.take_one_of({"ca", "cg"});
   if (!level) return binder.fail("needs .ca or .cg");
   copy.global_level = *level == 1;
-  if (!take_spaces(binder, copy) || !take_cache_hints(binder, copy.policy)) return false;
+  if (!take_spaces(binder, copy) || !take_cache_policy(binder, copy.hints) ||
+      !take_prefetch_size(binder, copy.hints)) {
+    return false;
+  }
   if (!binder.expect_operands(3, 5)) return false;
   const auto to = take_address(binder, 0, copy.to);
   const auto from = take_address(binder, 1, copy.from);
   Arg size, ignore;
   if (!to || !from || !take_sizes(binder, copy, size, ignore)) return false;
-  if (copy.policy) binder.source(binder.operands() - 1, Type::kB64);
+  if (copy.hints.policy) binder.source(binder.operands() - 1, Type::kB64);
   if (binder.failed()) return false;
   Op& op = binder.emit(copy_async, OpKind::kMemory, {to->base, from->base, size, ignore});
   Arg offset;  // a number, no operand
@@ -238,7 +245,7 @@ bool bind_copy(Binder& binder) {
 }  // namespace
 
 bool bind_cp(Binder& binder) {
-  if (!binder.take("async")) return binder.fail("the twin has cp.async only");
+  if (!binder.take_first("async")) return binder.fail("the twin has cp.async only");
   if (binder.take("commit_group")) return bind_group(binder, commit_group);
   if (binder.take("wait_group")) return bind_wait_group(binder);
   if (binder.take("wait_all")) return bind_group(binder, wait_all);

@@ -15,9 +15,19 @@ Handler load_handler(ptx::Type type, unsigned register_bits, unsigned vector, bo
 /// args[0] (or `more`) are sources, args[1] the base. `register_bytes` is Arg::bytes of a source.
 Handler store_handler(ptx::Type type, unsigned register_bytes, unsigned vector, bool strong);
 
-/// The modifiers of ld, st, atom and others that have no influence on results. False after an
-/// error.
-bool take_cache_hints(Binder& binder, bool& policy);
+/// The modifiers of ld, st and cp.async that have no influence on results.
+struct CacheHints {
+  bool operation = false;  ///< .ca, .wb and so on
+  bool priority = false;   ///< .L1::evict_last and so on
+  bool policy = false;     ///< .L2::cache_hint, with an operand
+  bool prefetch = false;   ///< .L2::128B and so on
+};
+/// False after an error.
+bool take_cache_priorities(Binder& binder, CacheHints& hints);
+bool take_cache_policy(Binder& binder, CacheHints& hints);
+bool take_prefetch_size(Binder& binder, CacheHints& hints);
+/// Hints are for .global and generic addresses.
+bool check_cache_hints(Binder& binder, const CacheHints& hints, ptx::Space space);
 /// .cta, .cluster, .gpu, .sys: required if `required`.
 bool take_scope(Binder& binder, bool required);
 /// .global, .shared::cta and so on; kGeneric if there is none. Nothing after an error.

@@ -71,14 +71,20 @@ bool bind_line(Binder& binder, Handler handler) {
   return emit_range(binder, handler, extra);
 }
 
-// Cache policies: a number that only this twin reads. The kind is in the highest byte.
+// Cache policies: a number that only this twin reads. The kind is in the highest byte, the
+// fraction in the lower half.
 constexpr std::uint64_t kFractionalPolicy = std::uint64_t{0x10} << 56;
 constexpr std::uint64_t kRangePolicy = std::uint64_t{0x20} << 56;
 
 Next create_policy(Warp& warp, const Op& op, LaneMask active) {
   auto* const to = lanes_of<std::uint64_t>(warp, op.args[0]);
   const auto policy = static_cast<std::uint64_t>(op.immediate);
-  each_lane(to, active, [=](unsigned) { return policy; });
+  if (op.args[1].bank == Bank::kNone) {
+    each_lane(to, active, [=](unsigned) { return policy; });
+  } else {
+    const auto* const fraction = lanes_of<std::uint32_t>(warp, op.args[1]);
+    each_lane(to, active, [=](unsigned i) { return policy | fraction[i]; });
+  }
   return Next::kOn;
 }
 
@@ -92,10 +98,11 @@ std::size_t take_priority(Binder& binder, bool primary) {
   return primary ? kBad : 0;
 }
 
-bool emit_policy(Binder& binder, std::uint64_t policy) {
+bool emit_policy(Binder& binder, std::uint64_t policy, Arg fraction = {}) {
   const Arg to = binder.destination(0, Type::kB64);
   if (binder.failed()) return false;
-  binder.emit(create_policy, OpKind::kMemory, {to}).immediate = static_cast<std::int64_t>(policy);
+  binder.emit(create_policy, OpKind::kMemory, {to, fraction}).immediate =
+      static_cast<std::int64_t>(policy);
   return binder.finish();
 }
 
@@ -105,18 +112,20 @@ bool bind_fractional_policy(Binder& binder) {
   if (binder.failed() || binder.take_type({Type::kB64}) == Type::kNone) return false;
   if (!binder.expect_operands(1, 2)) return false;
   std::uint64_t fraction = 0x3F800000;
+  const std::uint64_t policy = kFractionalPolicy | primary << 40 | secondary << 36;
   if (binder.operands() == 2) {
     const ptx::Operand& given = binder.operand(1);
-    if (given.kind != ptx::Operand::Kind::kLiteral)
-      return binder.fail("the fraction is a constant");
+    const Arg from = binder.source(1, Type::kF32);
+    if (binder.failed()) return false;
+    if (given.kind != ptx::Operand::Kind::kLiteral) return emit_policy(binder, policy, from);
     fraction = given.literal.kind == ptx::Literal::Kind::kDouble
                    ? std::bit_cast<std::uint32_t>(
                          static_cast<float>(std::bit_cast<double>(given.literal.bits)))
-                   : given.literal.bits & 0xFFFFFFFFu;
+                   : given.literal.bits;
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(fraction));
     if (!(value > 0.0f && value <= 1.0f)) return binder.fail("the fraction is in (0, 1]");
   }
-  return emit_policy(binder, kFractionalPolicy | primary << 40 | secondary << 36 | fraction);
+  return emit_policy(binder, policy | fraction);
 }
 
 bool bind_range_policy(Binder& binder) {
@@ -132,6 +141,13 @@ bool bind_range_policy(Binder& binder) {
   binder.source(2, Type::kU32);
   binder.source(3, Type::kU32);
   if (binder.failed()) return false;
+  const ptx::Operand& primary_size = binder.operand(2);
+  const ptx::Operand& total_size = binder.operand(3);
+  const bool known = primary_size.kind == ptx::Operand::Kind::kLiteral &&
+                     total_size.kind == ptx::Operand::Kind::kLiteral;
+  if (known && primary_size.literal.bits > total_size.literal.bits) {
+    return binder.fail("the primary size is more than the total size");
+  }
   return emit_policy(binder, kRangePolicy | primary << 40 | secondary << 36);
 }
 
@@ -149,9 +165,9 @@ bool bind_converted_policy(Binder& binder) {
 }  // namespace
 
 bool bind_createpolicy(Binder& binder) {
-  if (binder.take("fractional")) return bind_fractional_policy(binder);
-  if (binder.take("range")) return bind_range_policy(binder);
-  if (binder.take("cvt")) return bind_converted_policy(binder);
+  if (binder.take_first("fractional")) return bind_fractional_policy(binder);
+  if (binder.take_first("range")) return bind_range_policy(binder);
+  if (binder.take_first("cvt")) return bind_converted_policy(binder);
   return binder.fail("needs .fractional, .range or .cvt");
 }
 
@@ -163,9 +179,9 @@ bool bind_prefetch(Binder& binder) {
   }
   const auto space = binder.take_one_of({"global", "local"});
   if (space) extra.space = *space == 0 ? PtxSpace::kGlobal : PtxSpace::kLocal;
-  if (!binder.take_one_of({"L1", "L2", "L2::evict_last", "L2::evict_normal"})) {
-    return binder.fail("needs a level of the cache");
-  }
+  const auto level = binder.take_one_of({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
+  if (!level) return binder.fail("needs a level of the cache");
+  if (*level >= 2 && extra.space == PtxSpace::kLocal) return binder.fail("priorities are global");
   if (!binder.expect_operands(1, 1)) return false;
   return emit_range(binder, no_effect, extra);
 }

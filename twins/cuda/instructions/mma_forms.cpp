@@ -82,9 +82,9 @@ struct MmaResult {
 };
 constexpr MmaResult kResultTypes[] = {
     {"f32", Accumulate::kFloat, Type::kF32, mma_float},
-    {"f16", Accumulate::kHalf, Type::kB32, mma_float},
+    {"f16", Accumulate::kHalf, Type::kF16x2, mma_float},
     {"s32", Accumulate::kInteger, Type::kS32, mma_integer},
-    {"f64", Accumulate::kDouble, Type::kF64, mma_double},
+    {"f64", Accumulate::kDouble, Type::kB64, mma_double},
 };
 bool result_fits(const MmaResult& result, MmaFamily family) {
   switch (family) {
@@ -107,14 +107,16 @@ const MmaResult* result_of(std::string_view type, MmaFamily family) {
   return nullptr;
 }
 
-/// The next modifier, consumed.
-std::string_view take_any(Binder& binder) {
-  const std::string_view modifier = binder.next();
-  if (!modifier.empty()) (void)binder.take(modifier);
-  return modifier;
+/// The first modifier that is the name of a row, consumed; "" if there is none.
+template <auto kName, class Table>
+std::string_view take_name_in(Binder& binder, const Table& table) {
+  std::vector<std::string_view> names;
+  for (const auto& row : table) names.push_back(row.*kName);
+  const auto found = binder.take_one_of(names);
+  return found ? names[*found] : std::string_view{};
 }
 
-/// Everything after .mma, in the order of the text.
+/// Everything after .mma.
 struct MmaModifiers {
   std::string_view shape, d, a, b, c;
   bool saturate = false;
@@ -125,16 +127,19 @@ bool take_modifiers(Binder& binder, MmaModifiers* to) {
   if (!binder.take("sync") || !binder.take("aligned")) {
     return binder.fail("expected .sync.aligned");
   }
-  to->shape = take_any(binder);
-  if (to->shape == "m8n8k4" && binder.instruction().modifiers.back() != "f64") {
+  to->shape = take_name_in<&MmaForm::shape>(binder, kForms);
+  if (to->shape.empty()) return binder.fail("no form has this shape");
+  to->d = take_name_in<&MmaResult::type>(binder, kResultTypes);
+  to->a = take_name_in<&Multiplicand::name>(binder, kMultiplicands);
+  to->b = take_name_in<&Multiplicand::name>(binder, kMultiplicands);
+  to->c = take_name_in<&MmaResult::type>(binder, kResultTypes);
+  if (to->shape == "m8n8k4" && to->d != "f64") {
     return binder.fail("the twin has m8n8k4 for f64 only");
   }
-  if (!binder.take("row") || !binder.take("col")) return binder.fail("expected .row.col");
+  const auto layout_a = binder.take_one_of({"row", "col"});
+  const auto layout_b = binder.take_one_of({"row", "col"});
+  if (layout_a != 0u || layout_b != 1u) return binder.fail("expected .row.col");
   to->saturate = binder.take("satfinite");
-  to->d = take_any(binder);
-  to->a = take_any(binder);
-  to->b = take_any(binder);
-  to->c = take_any(binder);
   if (to->a == "b1") {
     to->conjunction = binder.take("and");
     if (!to->conjunction && !binder.take("xor")) return binder.fail("expected .xor or .and");
@@ -154,9 +159,27 @@ bool append(Binder& binder, std::size_t index, std::size_t count, Type type, boo
   return !binder.failed();
 }
 
-bool emit_mma(Binder& binder, const MmaResult& result, const MmaPlan& filled, bool wide) {
+/// Of the registers of a multiplicand.
+Type type_of_registers(MmaFamily family) {
+  switch (family) {
+    case MmaFamily::kF16:
+      return Type::kF16x2;
+    case MmaFamily::kBf16:
+      return Type::kBf16x2;
+    case MmaFamily::kTf32:
+      return Type::kTf32;
+    case MmaFamily::kI8:
+      return Type::kU32;
+    case MmaFamily::kF64:
+      return Type::kB64;
+    default:
+      return Type::kB32;
+  }
+}
+
+bool emit_mma(Binder& binder, const MmaResult& result, const MmaPlan& filled) {
   const auto plan = std::make_shared<const MmaPlan>(filled);
-  const Type multiplicand = wide ? Type::kF64 : Type::kB32;
+  const Type multiplicand = type_of_registers(plan->a->family);
   std::vector<Arg> args;
   if (!binder.expect_operands(4, 4)) return false;
   if (!append(binder, 0, plan->d_registers, result.register_type, true, &args) ||
@@ -211,8 +234,7 @@ bool bind_mma(Binder& binder) {
                    .a_registers = blocks * row_groups,
                    .b_registers = blocks,
                    .saturate = text.saturate,
-                   .conjunction = text.conjunction},
-                  a->family == MmaFamily::kF64);
+                   .conjunction = text.conjunction});
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

@@ -81,8 +81,9 @@ bool is_in_window(const Warp& warp, std::uint64_t address, ptx::Space space) {
   }
 }
 
+template <class Address>
 Next run_isspacep(Warp& warp, const Op& op, LaneMask active) {
-  const std::uint64_t* addresses = lanes_of<std::uint64_t>(warp, op.args[1]);
+  const Address* addresses = lanes_of<Address>(warp, op.args[1]);
   const auto space = static_cast<ptx::Space>(op.extra);
   LaneMask inside = 0;
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -123,7 +124,7 @@ Next run_mapa(Warp& warp, const Op& op, LaneMask active) {
 }  // namespace
 
 bool bind_cvta(Binder& binder) {
-  const bool to_space = binder.take("to");
+  const bool to_space = binder.take_first("to");
   const SpaceName* space = take_space_name(binder);
   if (space == nullptr || binder.take_type({kU64}) == kNone) return false;
   if (!binder.expect_operands(2, 2)) return false;
@@ -141,11 +142,14 @@ bool bind_cvta(Binder& binder) {
 bool bind_isspacep(Binder& binder) {
   const SpaceName* space = take_space_name(binder);
   if (space == nullptr || !binder.expect_operands(2, 2)) return false;
+  const bool narrow = binder.register_bits(binder.operand(1)) == 32;
   const Arg to = binder.predicate_destination(0, false);
-  const Arg from = binder.source(1, kB64);
+  const Arg from = binder.source(1, narrow ? kU32 : kU64);
   if (binder.failed()) return false;
-  binder.emit(run_isspacep, OpKind::kMove, {to, from}).extra =
-      static_cast<std::uint32_t>(space->space);
+  binder
+      .emit(narrow ? run_isspacep<std::uint32_t> : run_isspacep<std::uint64_t>, OpKind::kMove,
+            {to, from})
+      .extra = static_cast<std::uint32_t>(space->space);
   return binder.finish();
 }
 

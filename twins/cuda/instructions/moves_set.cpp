@@ -176,6 +176,7 @@ bool emit_setp(Binder& binder, const SetModifiers& set, const CompareOp& compare
   const ptx::Operand& to = binder.operand(0);
   const bool pair = to.kind == ptx::Operand::Kind::kPair;
   if (is_packed(type) && !pair) return binder.fail("needs destinations p|q");
+  if (pair && (type == kF16 || type == kBf16)) return binder.fail("has one destination");
   const Arg p = binder.predicate_destination(pair ? to.items[0] : to);
   const Arg q = pair ? binder.predicate_destination(to.items[1]) : Arg{};
   const SetSources sources = set_sources(binder, set, compare, type);

@@ -112,7 +112,7 @@ bool bind_shfl(Binder& b) {
   if (!b.expect_operands(count, count)) return false;
   const ptx::Operand& to = b.operand(0);
   const bool pair = to.kind == ptx::Operand::Kind::kPair;
-  const Arg d = b.destination(pair ? to.items[0] : to, ptx::Type::kB32, false, pair);
+  const Arg d = b.destination(pair ? to.items[0] : to, ptx::Type::kB32);
   Arg extra[2];
   if (pair) extra[kInRange] = b.predicate_destination(to.items[1]);
   const Arg a = b.source(1, ptx::Type::kB32);

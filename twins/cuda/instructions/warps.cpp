@@ -81,7 +81,9 @@ Next match_all_lanes(Warp& warp, const Op& op, LaneMask lanes, LaneMask) {
   const T value = a[first_lane(lanes)];
   const bool all = (lanes & ~lanes_where([&](unsigned i) { return a[i] == value; })) == 0;
   const std::uint32_t result = all ? lanes : 0;
-  each_lane(lanes_of<std::uint32_t>(warp, op.args[0]), lanes, [&](unsigned) { return result; });
+  if (op.args[0].bank != Bank::kNone) {
+    each_lane(lanes_of<std::uint32_t>(warp, op.args[0]), lanes, [&](unsigned) { return result; });
+  }
   set_predicate(warp, op.args[3], all ? kAllLanes : 0, lanes);
   return Next::kOn;
 }
@@ -103,7 +105,7 @@ bool bind_match(Binder& b) {
   if (type == ptx::Type::kNone || !b.expect_operands(3, 3)) return false;
   const ptx::Operand& to = b.operand(0);
   const bool pair = *which == 1 && to.kind == ptx::Operand::Kind::kPair;
-  const Arg d = b.destination(pair ? to.items[0] : to, ptx::Type::kB32);
+  const Arg d = b.destination(pair ? to.items[0] : to, ptx::Type::kB32, false, pair);
   const Arg p = pair ? b.predicate_destination(to.items[1]) : Arg{};
   const Arg a = b.source(1, type);
   const Arg mask = b.source(2, ptx::Type::kB32);

@@ -8,24 +8,33 @@
 namespace cuda_twin {
 
 Binder::Binder(Builder& builder, const ptx::Instruction& instruction)
-    : builder_(builder), instruction_(instruction) {
+    : builder_(builder),
+      instruction_(instruction),
+      left_(instruction.modifiers.begin(), instruction.modifiers.end()) {
   if (instruction.guarded) builder_.reads(builder_.register_arg(instruction.guard));
 }
 
 std::string_view Binder::next() const {
-  const auto& modifiers = instruction_.modifiers;
-  return modifier_ < modifiers.size() ? std::string_view(modifiers[modifier_]) : std::string_view{};
+  return left_.empty() ? std::string_view{} : left_.front();
 }
 
 bool Binder::take(std::string_view modifier) {
-  if (modifier_ >= instruction_.modifiers.size() || next() != modifier) return false;
-  ++modifier_;
+  const auto at = std::find(left_.begin(), left_.end(), modifier);
+  if (at == left_.end()) return false;
+  left_.erase(at);
   return true;
 }
 
+bool Binder::take_first(std::string_view modifier) {
+  return !left_.empty() && left_.front() == modifier && take(modifier);
+}
+
 std::optional<std::size_t> Binder::take_one_of(std::span<const std::string_view> choices) {
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (take(choices[i])) return i;
+  for (const std::string_view modifier : left_) {
+    const auto found = std::find(choices.begin(), choices.end(), modifier);
+    if (found == choices.end()) continue;
+    take(modifier);
+    return static_cast<std::size_t>(found - choices.begin());
   }
   return std::nullopt;
 }
@@ -34,19 +43,27 @@ std::optional<std::size_t> Binder::take_one_of(std::initializer_list<std::string
   return take_one_of(std::span<const std::string_view>(choices.begin(), choices.size()));
 }
 
+std::optional<std::size_t> Binder::take_first_of(std::initializer_list<std::string_view> choices) {
+  const bool first = std::find(choices.begin(), choices.end(), next()) != choices.end();
+  return first ? take_one_of(choices) : std::nullopt;
+}
+
 ptx::Type Binder::take_type(std::initializer_list<ptx::Type> allowed) {
-  const auto type = ptx::type_named(next());
-  if (!type) {
-    fail(next().empty() ? "needs a type" : "." + std::string(next()) + " is no type");
+  const auto at = std::find_if(left_.begin(), left_.end(), [](std::string_view modifier) {
+    return ptx::type_named(modifier).has_value();
+  });
+  if (at == left_.end()) {
+    fail(left_.empty() ? "needs a type" : "." + std::string(left_.back()) + " is no type");
     return ptx::Type::kNone;
   }
-  const bool found = std::find(allowed.begin(), allowed.end(), *type) != allowed.end();
+  const ptx::Type type = *ptx::type_named(*at);
+  const bool found = std::find(allowed.begin(), allowed.end(), type) != allowed.end();
   if (allowed.size() != 0 && !found) {
-    fail("has no type ." + std::string(next()));
+    fail("has no type ." + std::string(*at));
     return ptx::Type::kNone;
   }
-  ++modifier_;
-  return *type;
+  left_.erase(at);
+  return type;
 }
 
 bool Binder::need(ptx::Version version, int sm) {
@@ -119,8 +136,7 @@ bool Binder::failed() const {
 
 bool Binder::finish() {
   if (failed()) return false;
-  return modifier_ == instruction_.modifiers.size() ||
-         fail("." + std::string(next()) + " has no place here");
+  return left_.empty() || fail("." + std::string(next()) + " has no place here");
 }
 
 }  // namespace cuda_twin

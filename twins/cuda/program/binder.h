@@ -1,6 +1,5 @@
 // Turns one PTX instruction into ops. Each opcode has a row with a function that reads its
-// modifiers from left to right, checks the operands and chooses the handler: that function is the
-// opcode's grammar.
+// modifiers, checks the operands and chooses the handler: that function is the opcode's grammar.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cuda/program/op.h"
 #include "cuda/ptx/syntax.h"
@@ -24,15 +24,18 @@ class Binder {
  public:
   Binder(Builder& builder, const ptx::Instruction& instruction);
 
-  // --- Modifiers. They are consumed in order; finish() refuses one that is left.
-  bool take(std::string_view modifier);  ///< true, and consumed, if it is the next one
-  /// Index of the next modifier in `choices`, or nothing.
+  // --- Modifiers. Their order is free, as the examples of the PTX document have it, but for those
+  // that belong to the name (mul.lo, bar.red). finish() refuses one that is left.
+  bool take(std::string_view modifier);        ///< true, and consumed, if it is there
+  bool take_first(std::string_view modifier);  ///< true, and consumed, if it is the next one
+  /// Index in `choices` of the first modifier that is one of them, or nothing.
   std::optional<std::size_t> take_one_of(std::span<const std::string_view> choices);
   std::optional<std::size_t> take_one_of(std::initializer_list<std::string_view> choices);
-  /// The next modifier as a type. kNone, and the error is set, if it is none or not in `allowed`
-  /// (empty: any).
+  std::optional<std::size_t> take_first_of(std::initializer_list<std::string_view> choices);
+  /// The first modifier that is a type. kNone, and the error is set, if there is none or it is not
+  /// in `allowed` (empty: any).
   ptx::Type take_type(std::initializer_list<ptx::Type> allowed = {});
-  /// The next modifier, not consumed; "" at the end.
+  /// The first modifier that is left, not consumed; "" at the end.
   std::string_view next() const;
 
   // --- Requirements. False, and the error set, if the module's .version or .target is older.
@@ -134,7 +137,7 @@ class Binder {
 
   Builder& builder_;
   const ptx::Instruction& instruction_;
-  std::size_t modifier_ = 0;
+  std::vector<std::string_view> left_;  ///< modifiers that are not consumed
 };
 
 /// An opcode: its name, the first PTX version and capability that have it, and its grammar.

@@ -25,7 +25,8 @@ bool fits(Type type, Type reg, bool wider) {
   if ((kind == Kind::kPred) != (reg_kind == Kind::kPred)) return false;
   if (wider ? size < bits : size != bits) return false;
   if (kind == Kind::kBits || reg_kind == Kind::kBits) return true;
-  if (is_integer(kind)) return is_integer(reg_kind);
+  if (type == Type::kU16x2 || type == Type::kS16x2) return reg == Type::kF16x2;
+  if (is_integer(kind)) return is_integer(reg_kind) || reg == Type::kF16x2;
   // Packed and alternate floats travel in registers of bits only, or of their own type.
   return type == reg;
 }
@@ -41,7 +42,8 @@ std::optional<std::uint64_t> bits_of_literal(const ptx::Literal& literal, Type t
     if (kind == Kind::kFloat || kind == Kind::kPred) return std::nullopt;
     return bits >= 64 ? literal.bits : literal.bits & ((std::uint64_t{1} << bits) - 1);
   }
-  if (is_integer(kind) || (bits != 32 && bits != 64)) return std::nullopt;
+  const bool is_pair = type == Type::kF16x2 || type == Type::kBf16x2;
+  if (is_integer(kind) || is_pair || (bits != 32 && bits != 64)) return std::nullopt;
   const bool single = literal.kind == ptx::Literal::Kind::kSingle;
   if (single == (bits == 32)) return literal.bits;
   if (kind != Kind::kFloat) return std::nullopt;
@@ -143,12 +145,17 @@ Arg Binder::special(const Operand& operand, Type type, bool wider) {
     fail(operand.name.substr(0, 80) + " is not declared");
     return {};
   }
+  if (instruction_.name != "mov" && instruction_.name != "cvt") {
+    fail("only mov and cvt read " + operand.name);
+    return {};
+  }
   if (!need(row->version, row->sm)) return {};
   const unsigned size = ptx::bits_of(row->type);
   // %tid and its like had 16 bits in early versions, %gridid 32: a narrower type reads the low
   // part.
   const unsigned bits = ptx::bits_of(type);
-  const bool low_part = bits < size && bits >= 16 && ptx::kind_of(type) != Kind::kFloat;
+  const bool legacy = size == 32 || operand.name == "%gridid";
+  const bool low_part = legacy && bits < size && bits >= 16 && ptx::kind_of(type) != Kind::kFloat;
   if (!fits(type, row->type, wider) && !low_part) {
     fail(operand.name + " is " + described(row->type) + " where " + described(type) + " is needed");
     return {};

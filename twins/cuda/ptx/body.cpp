@@ -47,18 +47,30 @@ bool FunctionReader::registers() {
       if (!scopes_.declare_register(*name, form.type, form.vector)) return false;
       continue;
     }
-    // "<" starts a range: its end is no operator, so only a number may stand here.
-    std::string problem;
-    const Literal count = literal_of(tokens_.peek().text, problem);
-    if (tokens_.peek().kind != Token::Kind::kNumber) return tokens_.unexpected("a number");
-    if (!problem.empty()) return tokens_.fail(problem);
-    if (count.kind != Literal::Kind::kInteger) return tokens_.fail("an integer is needed");
-    tokens_.next();
-    if (!tokens_.expect(">")) return false;
-    if (count.bits > tokens_.limits.registers) return tokens_.fail("too many registers");
-    if (!scopes_.declare_range(*name, form.type, form.vector, count.bits)) return false;
+    const auto count = range();
+    if (!count || !scopes_.declare_range(*name, form.type, form.vector, *count)) return false;
   } while (tokens_.take_sign(","));
   return tokens_.expect(";");
+}
+
+/// After the "<" of name<100>: its end is no operator, so only a number may stand here.
+std::optional<std::uint64_t> FunctionReader::range() {
+  std::string problem;
+  const Token token = tokens_.peek();
+  const Literal count = literal_of(token.text, problem);
+  if (token.kind != Token::Kind::kNumber) {
+    tokens_.unexpected("a number");
+  } else if (!problem.empty()) {
+    tokens_.fail(problem);
+  } else if (count.kind != Literal::Kind::kInteger) {
+    tokens_.fail("an integer is needed");
+  } else if (count.bits > tokens_.limits.registers) {
+    tokens_.fail("too many registers");
+  } else {
+    tokens_.next();
+    if (tokens_.expect(">")) return count.bits;
+  }
+  return std::nullopt;
 }
 
 bool FunctionReader::variables(Space space) {
@@ -111,7 +123,15 @@ bool FunctionReader::target_list(std::string name, Line line) {
   do {
     const auto target = tokens_.expect_word("a target");
     if (!target) return false;
-    list.targets.emplace_back(*target);
+    if (!tokens_.take_sign("<")) {
+      list.targets.emplace_back(*target);
+      continue;
+    }
+    const auto count = range();
+    if (!count) return false;
+    for (std::uint64_t i = 0; i < *count; ++i) {
+      list.targets.push_back(std::string(*target) + std::to_string(i));
+    }
   } while (tokens_.take_sign(","));
   if (!tokens_.expect(";")) return false;
   for (std::string& target : list.targets) {

@@ -23,7 +23,11 @@ bool skip_location(Tokens& tokens) {
       if (!skip_numbers(tokens, 3)) return false;
       continue;
     }
-    if (!tokens.expect_word("a label")) return false;
+    if (tokens.at_dot()) {
+      tokens.next();  // a section
+    } else if (!tokens.expect_word("a label")) {
+      return false;
+    }
     if (tokens.take_sign("+") && !skip_numbers(tokens, 1)) return false;
   }
   return true;

@@ -1,6 +1,10 @@
 // Reads one function: header, performance directives, body.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "cuda/ptx/scopes.h"
 #include "cuda/ptx/variables.h"
 
@@ -27,6 +31,7 @@ class FunctionReader {
   bool directive();
   bool location();
   bool registers();
+  std::optional<std::uint64_t> range();
   bool variables(Space space);
   bool variable(const VariableForm& form);
   bool label();

@@ -117,6 +117,7 @@ class Initial {
   bool name(std::uint64_t offset) {
     std::uint64_t mask = 0;
     if (!mask_before_name(mask)) return false;
+    if (mask != 0 && tokens_.peek().kind != Token::Kind::kWord) return masked_number(offset, mask);
     Variable::Relocation relocation{offset, {}, 0, false, bytes_};
     relocation.generic = tokens_.peek().is(Token::Kind::kWord, "generic");
     if (relocation.generic) tokens_.next();
@@ -152,6 +153,14 @@ class Initial {
     const auto read = read_integer(tokens_);
     if (!read) return false;
     value = *read;
+    return true;
+  }
+
+  /// 0xff00(1000 + 546)
+  bool masked_number(std::uint64_t offset, std::uint64_t mask) {
+    const auto value = read_integer(tokens_);
+    if (!value || !tokens_.expect(")")) return false;
+    write(offset, (static_cast<std::uint64_t>(*value) & mask) >> std::countr_zero(mask));
     return true;
   }
 

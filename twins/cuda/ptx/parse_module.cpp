@@ -88,12 +88,37 @@ class ModuleReader {
       tokens_.skip_line(tokens_.line());
       return true;
     }
-    if (tokens_.peek().is(Token::Kind::kDot, "alias"))
-      return tokens_.fail(".alias is not supported");
+    if (tokens_.take_dot("alias")) return alias();
     const Linkage linkage = read_linkage(tokens_);
     if (tokens_.peek().is(Token::Kind::kDot, "entry")) return function(linkage, true);
     if (tokens_.peek().is(Token::Kind::kDot, "func")) return function(linkage, false);
     return variables(linkage);
+  }
+
+  /// .alias name, function; The name is a declared function, and gets the other one's body.
+  bool alias() {
+    const Line line = tokens_.line();
+    const auto name = tokens_.expect_word("a function");
+    if (!name || !tokens_.expect(",")) return false;
+    const auto target = tokens_.expect_word("a function");
+    if (!target || !tokens_.expect(";")) return false;
+    if (module_.version < Version{6, 3}) {
+      return tokens_.fail_at(line, ".alias needs .version 6.3 or later");
+    }
+    const auto declared = names_.entries.find(std::string(*name));
+    const auto defined = names_.entries.find(std::string(*target));
+    const auto is_function = [&](auto found) {
+      return found != names_.entries.end() && found->second.is_function;
+    };
+    if (!is_function(declared)) return tokens_.fail_at(line, shown(*name) + " is no function");
+    if (!is_function(defined) || module_.functions[defined->second.index].is_declaration) {
+      return tokens_.fail_at(line, shown(*target) + " is no function with a body");
+    }
+    Function copy = module_.functions[defined->second.index];
+    if (copy.is_kernel) return tokens_.fail_at(line, shown(*target) + " is a kernel");
+    copy.name = *name;
+    copy.line = line;
+    return redeclare(declared->second, std::move(copy));
   }
 
   bool function(const Linkage& linkage, bool is_kernel) {
