@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 
 namespace twin {
@@ -10,15 +11,33 @@ namespace {
 
 static_assert(std::is_trivially_destructible_v<Settings>);
 
-bool parse(const SettingRow& row, const char* text, std::int64_t& value) {
-  if (row.choices[0].name == nullptr) return parse_number(text, row.is_fault, value);
+bool find_choice(const SettingRow& row, std::string_view name, std::int64_t& value) {
   for (const Choice& choice : row.choices) {
-    if (choice.name != nullptr && std::strcmp(choice.name, text) == 0) {
+    if (choice.name != nullptr && name == choice.name) {
       value = choice.value;
       return true;
     }
   }
   return false;
+}
+
+bool parse_list(const SettingRow& row, std::string_view text, std::int64_t& value) {
+  value = 0;
+  for (unsigned index = 0; index < kMostListed; ++index) {
+    const std::size_t comma = text.find(',');
+    std::int64_t item = 0;
+    if (!find_choice(row, text.substr(0, comma), item)) return false;
+    value |= item << (8 * index);
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+bool parse(const SettingRow& row, const char* text, std::int64_t& value) {
+  if (row.is_list) return parse_list(row, text, value);
+  if (row.choices[0].name == nullptr) return parse_number(text, row.is_fault, value);
+  return find_choice(row, text, value);
 }
 
 }  // namespace

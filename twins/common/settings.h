@@ -21,8 +21,20 @@ struct SettingRow {
   std::int64_t at_first;
   std::array<Choice, 16> choices{};  ///< or none: a number
   bool is_fault = false;             ///< a fault's number: "3", or "3+" (faults.h)
+  bool is_list = false;              ///< 1 to 8 choices of 1 to 127, separated by commas
   void (*changed)() = nullptr;       ///< called after the setting was stored
 };
+
+/// The choices of a list, the first in the lowest byte. 0 follows the last.
+inline constexpr unsigned kMostListed = 8;
+inline std::int64_t item_of(std::int64_t list, unsigned index) {
+  return index < kMostListed ? list >> (8 * index) & 0xFF : 0;
+}
+inline unsigned count_items(std::int64_t list) {
+  unsigned count = 0;
+  while (item_of(list, count) != 0) ++count;
+  return count;
+}
 
 /// Values of a table whose rows are numbered from 0. It has no destructor to run, so that a global
 /// one serves calls that come while a process exits.

@@ -3,21 +3,23 @@
 namespace cuda_twin {
 namespace {
 
-constexpr std::int64_t kH200 = 5;
-
 // In the order of enum Setting.
 constexpr twin::SettingRow kTable[] = {
-    {"CUDA_TWIN_PROFILE",
-     kH200,
-     {{{"p40", 0},
-       {"t4", 1},
-       {"a100", 2},
-       {"rtx4090", 3},
-       {"orin", 4},
-       {"h200", kH200},
-       {"b200", 6}}}},
-    {"CUDA_TWIN_DEVICES", 1},
-    {"CUDA_TWIN_PEERS", 1, {{{"off", 0}, {"on", 1}}}},
+    // Numbers of rows of kProfileTable, from 1.
+    {.name = "CUDA_TWIN_PROFILE",
+     .at_first = 6,
+     .choices = {{{"p40", 1},
+                  {"t4", 2},
+                  {"a100", 3},
+                  {"rtx4090", 4},
+                  {"orin", 5},
+                  {"h200", 6},
+                  {"b200", 7}}},
+     .is_list = true},
+    {"CUDA_TWIN_DEVICES", kAsManyAsProfiles},
+    {"CUDA_TWIN_PEERS",
+     kPeersAlike,
+     {{{"off", kPeersOff}, {"on", kPeersOn}, {"alike", kPeersAlike}}}},
     {"CUDA_TWIN_MEMORY", 0},
     {"CUDA_TWIN_DRIVER", 13000},
     {"CUDA_TWIN_ORDER", 0},

@@ -9,9 +9,9 @@
 namespace cuda_twin {
 
 enum class Setting : std::size_t {
-  kProfile,  // p40 t4 a100 rtx4090 orin h200 b200 (profiles.h)
-  kDevices,  // 1 to 8, all of kProfile
-  kPeers,    // off, on
+  kProfile,  // p40 t4 a100 rtx4090 orin h200 b200 (profiles.h), or a list of these
+  kDevices,  // 0 to 8
+  kPeers,    // off, on, alike
   kMemory,   // bytes of a device; 0: the profile's
   kDriver,   // 11000 ... 13000: cuDriverGetVersion and the newest PTX that loads
   kOrder,    // seed of delays and of the order of blocks and warps; 0: in order
@@ -35,6 +35,9 @@ enum class Setting : std::size_t {
   kMissing,  // index of a function in symbols.txt that cuGetProcAddress and dlsym do not find, from
              // 1; 0: none
 };
+
+inline constexpr std::int64_t kAsManyAsProfiles = -1;  ///< kDevices, if it was not set
+enum PeerRule : std::int64_t { kPeersOff, kPeersOn, kPeersAlike };
 
 twin::Settings& settings();
 inline std::int64_t setting(Setting which) {

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -17,8 +18,12 @@ constexpr twin::SettingRow kRows[] = {
      .changed = [] { ++changes; }},
     {.name = "TWIN_TEST_NUMBER", .at_first = 0xF000},
     {.name = "TWIN_TEST_FAULT", .at_first = 0, .is_fault = true},
+    {.name = "TWIN_TEST_LIST",
+     .at_first = 2,
+     .choices = {{{"one", 1}, {"two", 2}, {"many", 127}}},
+     .is_list = true},
 };
-enum Row : std::size_t { kColour, kNumber, kFault };
+enum Row : std::size_t { kColour, kNumber, kFault, kList };
 
 class TwinSettings : public testing::Test {
  protected:
@@ -73,6 +78,31 @@ TEST_F(TwinSettings, UnknownNamesAndValuesChangeNothing) {
 TEST_F(TwinSettings, LargestNumberIs2To62MinusOne) {
   EXPECT_TRUE(settings.set("TWIN_TEST_NUMBER", "4611686018427387903"));
   EXPECT_EQ(settings.value(kNumber), (std::int64_t{1} << 62) - 1);
+}
+
+TEST_F(TwinSettings, ListsHaveOneToEightChoices) {
+  const auto items = [&] {
+    std::vector<std::int64_t> list;
+    for (unsigned i = 0; i < twin::count_items(settings.value(kList)); ++i)
+      list.push_back(twin::item_of(settings.value(kList), i));
+    return list;
+  };
+  using Items = std::vector<std::int64_t>;
+  EXPECT_EQ(items(), Items{2});
+  EXPECT_TRUE(settings.set("TWIN_TEST_LIST", "one"));
+  EXPECT_EQ(items(), Items{1});
+  EXPECT_TRUE(settings.set("TWIN_TEST_LIST", "many,one,one,two,many,many,many,many"));
+  EXPECT_EQ(items(), (Items{127, 1, 1, 2, 127, 127, 127, 127}));
+  for (const char* value : {"", ",", "one,", ",one", "one,,two", "one, two", "one,three", "on,e",
+                            "one;two", "1", "one,one,one,one,one,one,one,one,one"})
+    EXPECT_FALSE(settings.set("TWIN_TEST_LIST", value)) << value;
+  EXPECT_EQ(items().size(), 8u);
+  setenv("TWIN_TEST_LIST", "two,one", 1);
+  EXPECT_EQ(read(), "");
+  EXPECT_EQ(items(), (Items{2, 1}));
+  setenv("TWIN_TEST_LIST", "two,none", 1);
+  EXPECT_EQ(read(), "Test twin: TWIN_TEST_LIST=two,none is unknown and left out\n");
+  EXPECT_EQ(items(), Items{2});
 }
 
 TEST_F(TwinSettings, TheEnvironmentReplacesRunTimeValues) {

@@ -209,6 +209,141 @@ TEST(Driver, KernelsUseAPeersMemoryOnceAllowed) {
   cuda_twin_reset_settings();
 }
 
+class UnlikeDevices : public ::testing::Test {
+ protected:
+  UnlikeDevices() {
+    cuda_twin_reset_settings();
+    cuda_twin_reset();
+  }
+  ~UnlikeDevices() override {
+    cuda_twin_reset();
+    cuda_twin_reset_settings();
+  }
+  static int count() {
+    int devices = -1;
+    TWIN_OK(cuDeviceGetCount(&devices));
+    return devices;
+  }
+  static CUcontext use(CUdevice device) {
+    CUcontext context = nullptr;
+    TWIN_OK(cuDevicePrimaryCtxRetain(&context, device));
+    TWIN_OK(cuCtxSetCurrent(context));
+    return context;
+  }
+  static int peer(CUdevice_P2PAttribute which, CUdevice from, CUdevice to) {
+    int value = -1;
+    TWIN_OK(cuDeviceGetP2PAttribute(&value, which, from, to));
+    return value;
+  }
+  static int can_access(CUdevice from, CUdevice to) {
+    int value = -1;
+    TWIN_OK(cuDeviceCanAccessPeer(&value, from, to));
+    EXPECT_EQ(peer(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, from, to), value);
+    return value;
+  }
+};
+
+TEST_F(UnlikeDevices, HaveTheProfilesOfTheList) {
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_PROFILE", "h200,t4,orin"), 1);
+  TWIN_OK(cuInit(0));
+  EXPECT_EQ(count(), 3);
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0), 132);
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1), 40);
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 2), 16);
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED, 2), 1);
+  size_t bytes = 0;
+  TWIN_OK(cuDeviceTotalMem(&bytes, 1));
+  EXPECT_EQ(bytes, size_t{16} << 30);
+  // A text for 9.0 runs on the first device only.
+  const std::string text = twin_test::module(".visible .entry k() { ret; }");
+  CUmodule loaded = nullptr;
+  use(0);
+  TWIN_OK(twin_test::load(text, &loaded));
+  use(1);
+  EXPECT_EQ(twin_test::load(text, &loaded), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  const Kernels kernels;
+  Buffer<unsigned> numbers(4, 1u);
+  TWIN_OK(kernels.add_one(numbers.address, 4, nullptr));
+  EXPECT_EQ(numbers.read(), std::vector<unsigned>(4, 2u));
+}
+
+TEST_F(UnlikeDevices, ArePeersOnlyIfAskedFor) {
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_PROFILE", "t4,h200,t4"), 1);
+  TWIN_OK(cuInit(0));
+  EXPECT_EQ(can_access(0, 1), 0);
+  EXPECT_EQ(can_access(1, 2), 0);
+  EXPECT_EQ(can_access(0, 2), 1);
+  EXPECT_EQ(peer(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 2), 1);
+  const CUcontext other = use(1);
+  const CUcontext first = use(0);
+  EXPECT_EQ(cuCtxEnablePeerAccess(other, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  CUmemoryPool pool = nullptr;
+  TWIN_OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  EXPECT_EQ(cuMemPoolSetAccess(pool, &access, 1), CUDA_ERROR_INVALID_DEVICE);
+  access.location.id = 2;
+  TWIN_OK(cuMemPoolSetAccess(pool, &access, 1));
+  // Copies need no peers.
+  CUdeviceptr here = 0, there = 0;
+  unsigned value = 5;
+  TWIN_OK(cuMemAlloc(&here, 4));
+  TWIN_OK(cuMemcpyHtoD(here, &value, 4));
+  TWIN_OK(cuCtxSetCurrent(other));
+  TWIN_OK(cuMemAlloc(&there, 4));
+  TWIN_OK(cuMemcpyPeer(there, other, here, first, 4));
+  value = 0;
+  TWIN_OK(cuMemcpyDtoH(&value, there, 4));
+  EXPECT_EQ(value, 5u);
+
+  cuda_twin_set("CUDA_TWIN_PEERS", "on");
+  EXPECT_EQ(can_access(0, 1), 1);
+  EXPECT_EQ(peer(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 1), 0);
+  EXPECT_EQ(peer(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 2), 1);
+  TWIN_OK(cuCtxEnablePeerAccess(first, 0));
+  cuda_twin_set("CUDA_TWIN_PEERS", "off");
+  EXPECT_EQ(can_access(0, 2), 0);
+  EXPECT_EQ(peer(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 0, 2), 0);
+}
+
+TEST_F(UnlikeDevices, WrongListsAreRefused) {
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_PROFILE", "t4"), 1);
+  for (const char* list :
+       {"t4,", ",t4", "t4,h300", "t4, h200", "T4,h200", "", "t4,t4,t4,t4,t4,t4,t4,t4,t4"})
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_PROFILE", list), 0) << list;
+  TWIN_OK(cuInit(0));
+  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 40) << "nothing changed";
+}
+
+struct Numbers {
+  const char* profiles;
+  const char* devices;
+  CUresult result;
+  int count;
+};
+
+TEST_F(UnlikeDevices, TheirNumberIsThatOfTheList) {
+  const Numbers all[] = {
+      {"t4,h200", "2", CUDA_SUCCESS, 2},
+      {"t4,h200", "1", CUDA_ERROR_INVALID_VALUE, 0},
+      {"t4,h200", "3", CUDA_ERROR_INVALID_VALUE, 0},
+      {"t4,h200", "0", CUDA_ERROR_NO_DEVICE, 0},
+      {"t4,t4,t4,t4,p40,p40,p40,p40", "8", CUDA_SUCCESS, 8},
+      {"t4", "8", CUDA_SUCCESS, 8},
+      {"t4", "9", CUDA_ERROR_INVALID_VALUE, 0},
+      {"t4", "0", CUDA_ERROR_NO_DEVICE, 0},
+  };
+  for (const Numbers& each : all) {
+    cuda_twin_reset();
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_PROFILE", each.profiles), 1);
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_DEVICES", each.devices), 1);
+    EXPECT_EQ(cuInit(0), each.result) << each.profiles << " " << each.devices;
+    if (each.result == CUDA_SUCCESS) {
+      EXPECT_EQ(count(), each.count) << each.profiles;
+    }
+  }
+}
+
 TEST(Driver, CountsKernelsCopiesAndCalls) {
   const Gpu gpu;
   const Kernels kernels;

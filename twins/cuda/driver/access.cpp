@@ -1,7 +1,6 @@
 #include "cuda/driver/access.h"
 
 #include "cuda/call.h"
-#include "cuda/settings.h"
 
 namespace cuda_twin {
 
@@ -13,7 +12,7 @@ CUresult access_device(const CUmemAccessDesc& entry, const Device& owner, Device
       entry.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
     return refuse(CUDA_ERROR_INVALID_VALUE, "unknown flags of access");
   CUDA_TWIN_TRY(device_of(entry.location.id, device));
-  if (device != &owner && setting(Setting::kPeers) == 0)
+  if (device != &owner && !are_peers(*device, owner))
     return refuse(CUDA_ERROR_INVALID_DEVICE, "the device is no peer of the memory's");
   return CUDA_SUCCESS;
 }

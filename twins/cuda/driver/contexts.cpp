@@ -28,6 +28,13 @@ CUresult context_of(CUcontext handle, std::shared_ptr<Context>& context) {
   return context->error == 0 ? CUDA_SUCCESS : surface(*context);
 }
 
+std::shared_ptr<Context> context_with(std::uint64_t id) {
+  for (auto& context : driver().contexts.all()) {
+    if (context->id == id) return std::move(context);
+  }
+  return nullptr;
+}
+
 std::shared_ptr<Context> make_context(Device& device, unsigned flags, bool primary) {
   auto context = std::make_shared<Context>();
   Driver& state = driver();
@@ -106,6 +113,7 @@ void end_context(Context& context) {
   forget(state.modules, context, unload);
   free_memory_of(context);
   free_pool_memory_of(context);
+  release_pool_memory(*context.device);
   free_host_memory_of(context);
   state.contexts.take(reinterpret_cast<std::uint64_t>(context.handle));
 }

@@ -16,13 +16,27 @@ CUresult device_of(CUdevice ordinal, Device*& device) {
   return CUDA_SUCCESS;
 }
 
+bool are_peers(const Device& one, const Device& other) {
+  const std::int64_t rule = setting(Setting::kPeers);
+  if (&one == &other || rule == kPeersOff) return false;
+  return rule == kPeersOn || one.profile == other.profile;
+}
+
 namespace {
 
 // Each device has a bus of its own.
 constexpr int kFirstBus = 1;
 
-bool peers_allowed(int first, int second) {
-  return first != second && setting(Setting::kPeers) != 0;
+/// Atomics of one device on another's memory need a direct link, which unlike devices lack.
+int peer_attribute(CUdevice_P2PAttribute attribute, const Device& from, const Device& to) {
+  switch (attribute) {
+    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+      return are_peers(from, to) ? 1 : 0;
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+      return are_peers(from, to) && from.profile == to.profile ? 1 : 0;
+    default:
+      return 0;
+  }
 }
 
 template <class T>
@@ -134,10 +148,11 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return call(__func__, [&]() -> CUresult {
     Device* found = nullptr;
+    Device* other = nullptr;
     CUDA_TWIN_TRY(need(can));
     CUDA_TWIN_TRY(device_of(device, found));
-    CUDA_TWIN_TRY(device_of(peer, found));
-    *can = peers_allowed(device, peer) ? 1 : 0;
+    CUDA_TWIN_TRY(device_of(peer, other));
+    *can = are_peers(*found, *other) ? 1 : 0;
     return CUDA_SUCCESS;
   });
 }
@@ -145,18 +160,17 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
 CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
                                  CUdevice to) {
   return call(__func__, [&]() -> CUresult {
-    Device* found = nullptr;
+    Device* source = nullptr;
+    Device* target = nullptr;
     CUDA_TWIN_TRY(need(value));
-    CUDA_TWIN_TRY(device_of(from, found));
-    CUDA_TWIN_TRY(device_of(to, found));
+    CUDA_TWIN_TRY(device_of(from, source));
+    CUDA_TWIN_TRY(device_of(to, target));
     if (from == to) return refuse(CUDA_ERROR_INVALID_DEVICE, "a device is no peer of its own");
     if (attribute < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
         attribute > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED) {
       return refuse(CUDA_ERROR_INVALID_VALUE, "there is no such attribute");
     }
-    const bool is_access = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ||
-                           attribute == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
-    *value = is_access && peers_allowed(from, to) ? 1 : 0;
+    *value = peer_attribute(attribute, *source, *target);
     return CUDA_SUCCESS;
   });
 }

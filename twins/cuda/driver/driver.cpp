@@ -30,14 +30,34 @@ struct Start {
 };
 const Start started_at_load;
 
-void make_devices(Driver& state) {
-  const auto profile = static_cast<std::size_t>(setting(Setting::kProfile));
-  const std::int64_t count = std::clamp<std::int64_t>(setting(Setting::kDevices), 0, 8);
+/// The profile of each device. One profile is that of all; a list has one for each.
+CUresult list_profiles(std::vector<const Profile*>& profiles) {
+  constexpr std::int64_t kMostDevices = 8;
+  const std::int64_t list = setting(Setting::kProfile);
+  const std::int64_t named = twin::count_items(list);
+  const std::int64_t wanted = setting(Setting::kDevices);
+  const std::int64_t count = wanted == kAsManyAsProfiles ? named : wanted;
+  if (count == 0) return refuse(CUDA_ERROR_NO_DEVICE, "CUDA_TWIN_DEVICES is 0");
+  if (count > kMostDevices) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "CUDA_TWIN_DEVICES is more than 8");
+  }
+  if (named > 1 && count != named) {
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  "CUDA_TWIN_PROFILE has another number of devices than CUDA_TWIN_DEVICES");
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    const std::int64_t row = twin::item_of(list, named == 1 ? 0 : i) - 1;
+    profiles.push_back(&kProfileTable[row]);
+  }
+  return CUDA_SUCCESS;
+}
+
+void make_devices(Driver& state, const std::vector<const Profile*>& profiles) {
   const std::int64_t memory = setting(Setting::kMemory);
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
+  for (const Profile* const profile : profiles) {
     auto device = std::make_unique<Device>();
-    device->ordinal = ordinal;
-    device->profile = &kProfileTable[std::min(profile, kProfiles - 1)];
+    device->ordinal = static_cast<int>(state.devices.size());
+    device->profile = profile;
     device->memory_bytes =
         memory > 0 ? static_cast<std::uint64_t>(memory) : device->profile->memory_bytes;
     state.devices.push_back(std::move(device));
@@ -48,11 +68,10 @@ CUresult initialise() {
   Driver& state = driver();
   const std::lock_guard lock(state.mutex);
   if (state.initialised) return CUDA_SUCCESS;
-  if (setting(Setting::kDevices) == 0) {
-    return refuse(CUDA_ERROR_NO_DEVICE, "CUDA_TWIN_DEVICES is 0");
-  }
+  std::vector<const Profile*> profiles;
+  CUDA_TWIN_TRY(list_profiles(profiles));
   state.space = std::make_shared<Space>();
-  make_devices(state);
+  make_devices(state, profiles);
   state.initialised = true;
   return CUDA_SUCCESS;
 }

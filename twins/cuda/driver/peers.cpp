@@ -1,5 +1,4 @@
 #include "cuda/call.h"
-#include "cuda/settings.h"
 
 namespace cuda_twin {
 namespace {
@@ -25,7 +24,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
     std::shared_ptr<Context> found;
     if (flags != 0) return refuse(CUDA_ERROR_INVALID_VALUE, "flags must be 0");
     CUDA_TWIN_TRY(peer_of(context, peer, found));
-    if (found->device == context.device || setting(Setting::kPeers) == 0) {
+    if (!are_peers(*context.device, *found->device)) {
       return refuse(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "the devices are no peers");
     }
     const std::lock_guard lock(context.mutex);

@@ -212,6 +212,10 @@ CUresult context_of(CUcontext handle, std::shared_ptr<Context>& context);
 CUresult stream_of(CUstream handle, std::shared_ptr<Context>& context,
                    std::shared_ptr<Stream>& stream);
 CUresult device_of(CUdevice ordinal, Device*& device);
+/// Whether kernels of one device may get to use the memory of the other: CUDA_TWIN_PEERS.
+bool are_peers(const Device& one, const Device& other);
+/// The context with this Context::id, or null.
+std::shared_ptr<Context> context_with(std::uint64_t id);
 
 /// The context's late error, if there is one, becomes the error of all its calls. For calls that
 /// synchronize.
@@ -233,12 +237,16 @@ void wait_for(Stream& stream, std::uint64_t ticket);
 /// Waits for all work of the stream, or of all streams of the context, then surface().
 CUresult synchronize(Stream& stream);
 CUresult synchronize(Context& context);
+/// Waits for all work of the context, and of the one that owns memory: before memory is freed.
+CUresult synchronize_with_owner(Context& context, std::uint64_t owner);
 
 /// Memory of a device: counted against its size, and against the fault CUDA_TWIN_FAIL_ALLOCATION.
 /// CUDA_ERROR_OUT_OF_MEMORY if it is full. A context's memory is freed with it; a null owner is a
 /// pool. driver/allocations.cpp
 CUresult allocate(Device& device, const Context* owner, std::uint64_t bytes, MemoryKind kind,
                   ExtentPtr& extent);
+/// The id of the context that owns the memory that begins there, on a device or pinned; 0: none.
+std::uint64_t owner_of(std::uint64_t address);
 /// 1 if no allocation of that kind begins there.
 CUresult release(std::uint64_t address, MemoryKind kind);
 /// Only the accounting, for memory without an address.
