@@ -124,8 +124,10 @@ int cuda_twin_finding(size_t index, const char** check, const char** text) {
   Kept& state = kept();
   const std::lock_guard lock(state.mutex);
   if (index >= state.findings.size()) return 0;
-  if (check != nullptr) *check = state.findings[index].check.c_str();
-  if (text != nullptr) *text = state.findings[index].text.c_str();
+  thread_local Finding shown;  // others may drop or add findings while the caller reads
+  shown = state.findings[index];
+  if (check != nullptr) *check = shown.check.c_str();
+  if (text != nullptr) *text = shown.text.c_str();
   return 1;
 }
 

@@ -257,6 +257,85 @@ TEST_F(CaptureTest, ALaunchOfAGraphIsCapturedAsAChildGraph) {
   EXPECT_EQ(x.read(), Words(4, 106));
 }
 
+/// README.md, "Limits": 262,144 nodes, with those of child graphs.
+TEST_F(CaptureTest, ACapturedGraphHasALargestSize) {
+  constexpr int kNodes = 511, kLaunches = 512;  // a child graph is a node, too
+  const auto nothing = [](void*) {};
+  begin(a_);
+  for (int i = 0; i < kNodes; ++i) TWIN_OK(cuLaunchHostFunc(a_, nothing, nullptr));
+  const CUgraph inner = end(a_);
+  CUgraphExec exec = nullptr;
+  TWIN_OK(cuGraphInstantiate(&exec, inner, 0));
+  TWIN_OK(cuGraphDestroy(inner));
+  for (const bool with_child : {false, true}) {
+    begin(a_);
+    for (int i = 0; i < kLaunches; ++i) ASSERT_EQ(cuGraphLaunch(exec, a_), CUDA_SUCCESS) << i;
+    EXPECT_EQ(with_child ? cuGraphLaunch(exec, a_) : cuLaunchHostFunc(a_, nothing, nullptr),
+              CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  }
+  TWIN_OK(cuGraphExecDestroy(exec));
+}
+
+/// README.md, "Limits": 32 levels.
+TEST_F(CaptureTest, CapturedLaunchesOfCapturedLaunchesEndSomewhere) {
+  begin(a_);
+  CUgraph graph = end(a_);
+  int levels = 1;
+  for (CUresult code = CUDA_SUCCESS; code == CUDA_SUCCESS && levels < 100;) {
+    CUgraphExec exec = nullptr;
+    TWIN_OK(cuGraphInstantiate(&exec, graph, 0));
+    TWIN_OK(cuGraphDestroy(graph));
+    begin(a_);
+    code = cuGraphLaunch(exec, a_);
+    if (code == CUDA_SUCCESS) {
+      graph = end(a_);
+      ++levels;
+    } else {
+      EXPECT_EQ(code, CUDA_ERROR_OUT_OF_MEMORY);
+      EXPECT_EQ(end_badly(a_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    }
+    TWIN_OK(cuGraphExecDestroy(exec));
+  }
+  EXPECT_EQ(levels, 32);
+}
+
+/// The device must hold all blocks of a cooperative launch at once, also when a graph has it.
+TEST_F(CaptureTest, CooperativeNodesFitTheDevice) {
+  constexpr unsigned kTooMany = 132 * 32 + 1;  // multiprocessors, and blocks of each at most
+  const Buffer<std::uint32_t> x(Words(32, 1));
+  CUdeviceptr address = x.address;
+  std::uint32_t factor = 2, summand = 0;
+  void* list[] = {&address, &factor, &summand};
+  begin(a_);
+  TWIN_OK(cuLaunchCooperativeKernel(scale_add_, 1, 1, 1, 32, 1, 1, 0, a_, list));
+  const CUgraph graph = end(a_);
+  CUgraphNode node = nullptr;
+  std::size_t count = 1;
+  TWIN_OK(cuGraphGetNodes(graph, &node, &count));
+  CUDA_KERNEL_NODE_PARAMS params{};
+  TWIN_OK(cuGraphKernelNodeGetParams(node, &params));
+  params.gridDimX = kTooMany;
+  EXPECT_EQ(cuGraphKernelNodeSetParams(node, &params), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  CUgraphExec exec = nullptr;
+  TWIN_OK(cuGraphInstantiate(&exec, graph, 0));
+  EXPECT_EQ(cuGraphExecKernelNodeSetParams(exec, node, &params),
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  TWIN_OK(cuGraphLaunch(exec, c_));
+  TWIN_OK(cuStreamSynchronize(c_));
+  EXPECT_EQ(x.read(), Words(32, 2));
+  // A node of an ordinary launch may be as large.
+  CUgraphNode plain = nullptr;
+  params.kernelParams = list;
+  TWIN_OK(cuGraphAddKernelNode(&plain, graph, nullptr, 0, &params));
+  begin(a_);
+  EXPECT_EQ(cuLaunchCooperativeKernel(scale_add_, kTooMany, 1, 1, 32, 1, 1, 0, a_, list),
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  TWIN_OK(cuGraphDestroy(end(a_)));
+  TWIN_OK(cuGraphExecDestroy(exec));
+  TWIN_OK(cuGraphDestroy(graph));
+}
+
 TEST_F(CaptureTest, ExternalEventsBecomeNodes) {
   begin(a_);
   TWIN_OK(cuStreamWaitEvent(a_, event_, CU_EVENT_WAIT_EXTERNAL));

@@ -1,6 +1,8 @@
 // Launches of executable graphs: their order, events, errors and races.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "graphs.h"
@@ -223,6 +225,39 @@ TEST_F(GraphLaunchTest, AWaitInAGraphDoesNotHoldUpTheNodeThatEndsIt) {
   EXPECT_TRUE(open);
   TWIN_OK(cuStreamDestroy(other));
   TWIN_OK(cuEventDestroy(event));
+}
+
+/// Launches of one instance take turns; the end of a context waits for no turn.
+TEST_F(GraphLaunchTest, AContextEndsThoughItsLaunchWaitsForAnother) {
+  std::atomic<int> calls{0};
+  std::atomic<bool> open{false};
+  CUDA_HOST_NODE_PARAMS params{};
+  params.fn = [](void* user) { ++*static_cast<std::atomic<int>*>(user); };
+  params.userData = &calls;
+  CUgraphNode node = nullptr;
+  TWIN_OK(cuGraphAddHostNode(&node, graph_, nullptr, 0, &params));
+  const CUgraphExec exec = instantiate();
+  TWIN_OK(cuLaunchHostFunc(
+      stream_,
+      [](void* user) {
+        while (!*static_cast<std::atomic<bool>*>(user)) std::this_thread::yield();
+      },
+      &open));
+  TWIN_OK(cuGraphLaunch(exec, stream_));
+  CUcontext other = nullptr;
+  CUstream second = nullptr;
+  TWIN_OK(cuCtxCreate(&other, nullptr, 0, 0));
+  TWIN_OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+  TWIN_OK(cuGraphLaunch(exec, second));
+  TWIN_OK(cuCtxPopCurrent(nullptr));
+  auto ended = std::async(std::launch::async, [other] { return cuCtxDestroy(other); });
+  EXPECT_EQ(ended.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(calls, 1) << "its work is executed all the same";
+  open = true;
+  TWIN_OK(ended.get());
+  TWIN_OK(cuStreamSynchronize(stream_));
+  EXPECT_EQ(calls, 2);
+  TWIN_OK(cuGraphExecDestroy(exec));
 }
 
 TEST_F(GraphLaunchTest, ALaunchOfNoNodesIsOrderedWorkAllTheSame) {

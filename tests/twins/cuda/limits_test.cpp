@@ -222,6 +222,49 @@ TEST(HostThreads, FindingsDoNotDependOnThem) {
   EXPECT_EQ(texts.size(), 1u);
 }
 
+TEST(HostThreads, AnEarlierBlockThatIsSlowMayStillFail) {
+  for (const char* count : {"1", "2"}) {
+    Gpu gpu;
+    set("CUDA_TWIN_THREADS", count);
+    Buffer<std::uint32_t> out(64, 0);
+    EXPECT_EQ(launch(kernel("setp.ne.u32 %p1, %b, 0;\n@%p1 trap;\nmov.u32 %r0, 0;\n"
+                            "LOOP: add.u32 %r0, %r0, 1;\nsetp.lt.u32 %p0, %r0, 200000;\n"
+                            "@%p0 bra LOOP;\ntrap;"),
+                     "k", Dim(2), Dim(32), {&out.address}),
+              CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_TRUE(has(cuda_twin_last_fault(), "block (0,0,0)")) << cuda_twin_last_fault();
+  }
+}
+
+TEST(HostThreads, BlocksThatWaitForOneThatFailedEnd) {
+  for (const char* count : {"1", "2"}) {
+    Gpu gpu;
+    set("CUDA_TWIN_THREADS", count);
+    Buffer<std::uint32_t> out(64, 0);
+    EXPECT_EQ(launch(kernel("setp.ne.u32 %p1, %b, 0;\n@%p1 trap;\n"
+                            "LOOP: ld.acquire.gpu.global.u32 %r0, [%out];\n"
+                            "setp.eq.u32 %p0, %r0, 0;\n@%p0 bra LOOP;\nret;"),
+                     "k", Dim(2), Dim(32), {&out.address}),
+              CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_TRUE(has(cuda_twin_last_fault(), "block (1,0,0)")) << cuda_twin_last_fault();
+  }
+}
+
+TEST(Findings, TextsStayWhileOthersComeAndGo) {
+  Gpu gpu;
+  set("CUDA_TWIN_FINDINGS", "record");
+  Buffer<std::uint32_t> out(64, 0);
+  const std::string text = kernel("vote.sync.ballot.b32 %r1, %p0, 0x7fffffff;\nret;");
+  TWIN_OK(launch(text, "k", Dim(1), Dim(32), {&out.address}));
+  const char *check = nullptr, *shown = nullptr;
+  ASSERT_EQ(cuda_twin_finding(0, &check, &shown), 1);
+  const std::string kept_check = check, kept = shown;
+  cuda_twin_drop_findings();
+  for (int i = 0; i < 8; ++i) TWIN_OK(launch(text, "k", Dim(1), Dim(32), {&out.address}));
+  EXPECT_EQ(check, kept_check);
+  EXPECT_EQ(shown, kept);
+}
+
 // --- Cooperative launches
 
 TEST(Cooperative, AllBlocksMeetInEachRound) {

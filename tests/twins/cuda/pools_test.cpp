@@ -391,6 +391,53 @@ TEST_F(PoolsTest, ThreadsAllocateAndFreeInStreamsOfTheirOwn) {
   EXPECT_EQ(used(), 0u);
 }
 
+TEST_F(PoolsTest, ThreadUsesMemoryWhileItsPoolsAccessIsSet) {
+  const CUdeviceptr address = allocate(64, a_);
+  TWIN_OK(cuStreamSynchronize(a_));
+  const CUmemAccessDesc own = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  std::atomic<bool> over{false};
+  int failed = 0;
+  std::thread user([&] {
+    TWIN_OK(cuCtxSetCurrent(gpu_.context));
+    while (!over)
+      if (cuMemsetD32(address, 1, 4) != CUDA_SUCCESS) ++failed;
+  });
+  for (int i = 0; i < 3000; ++i) TWIN_OK(cuMemPoolSetAccess(pool_, &own, 1));
+  over = true;
+  user.join();
+  EXPECT_EQ(failed, 0);
+  TWIN_OK(cuMemFree(address));
+}
+
+TEST(CudaPools, ThreadsSetTheAccessOfDifferentDevices) {
+  cuda_twin_reset_settings();
+  cuda_twin_reset();
+  cuda_twin_set("CUDA_TWIN_DEVICES", "3");
+  TWIN_OK(cuInit(0));
+  CUmemoryPool pool = nullptr;
+  TWIN_OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (const int device : {1, 2}) {
+    threads.emplace_back([&wrong, pool, device] {
+      for (int i = 0; i < 2000; ++i) {
+        CUmemLocation place = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+        const CUmemAccessDesc wanted = {
+            place, i % 2 == 0 ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+        CUmemAccess_flags got{};
+        if (cuMemPoolSetAccess(pool, &wanted, 1) != CUDA_SUCCESS ||
+            cuMemPoolGetAccess(&got, pool, &place) != CUDA_SUCCESS || got != wanted.flags)
+          ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  cuda_twin_reset();
+  cuda_twin_reset_settings();
+}
+
 // Memory of graphs.
 
 class GraphMemoryTest : public PoolsTest {
@@ -527,6 +574,53 @@ TEST_F(GraphMemoryTest, AnotherGraphFreesTheMemory) {
   TWIN_OK(cuGraphExecDestroy(makes));
   TWIN_OK(cuGraphExecDestroy(frees));
   TWIN_OK(cuGraphDestroy(second));
+}
+
+TEST_F(GraphMemoryTest, ALaunchThatFailsFreesNothing) {
+  CUdeviceptr made = 0, missing = 0;
+  add_allocation(64, &made);
+  CUgraphExec makes = nullptr, frees = nullptr;
+  TWIN_OK(cuGraphInstantiate(&makes, graph_, 0));
+  const CUgraph launched = graph_;
+  TWIN_OK(cuGraphCreate(&graph_, 0));
+  add_allocation(64, &missing);  // of a graph that is never launched
+  CUgraph second = nullptr;
+  TWIN_OK(cuGraphCreate(&second, 0));
+  CUgraphNode node = nullptr;
+  TWIN_OK(cuGraphAddMemFreeNode(&node, second, nullptr, 0, made));
+  TWIN_OK(cuGraphAddMemFreeNode(&node, second, &node, 1, missing));
+  TWIN_OK(cuGraphInstantiate(&frees, second, 0));
+  TWIN_OK(cuGraphLaunch(makes, a_));
+  EXPECT_EQ(cuGraphLaunch(frees, a_), CUDA_ERROR_INVALID_VALUE) << "one is not allocated";
+  TWIN_OK(cuMemsetD32Async(made, 1, 16, a_));
+  TWIN_OK(cuStreamSynchronize(a_));
+  EXPECT_EQ(used(), 512u);
+  TWIN_OK(cuMemFreeAsync(made, a_));
+  TWIN_OK(cuStreamSynchronize(a_));
+  EXPECT_EQ(used(), 0u);
+  for (const CUgraphExec exec : {makes, frees}) TWIN_OK(cuGraphExecDestroy(exec));
+  for (const CUgraph graph : {launched, second}) TWIN_OK(cuGraphDestroy(graph));
+}
+
+/// Memory may be freed by a node again when no graph has the node that would have freed it.
+TEST_F(GraphMemoryTest, AFreeThatCameToNothingIsForgotten) {
+  CUdeviceptr address = 0;
+  const CUgraphNode node = add_allocation(64, &address);
+  CUgraphNode freed = nullptr;
+  TWIN_OK(cuStreamBeginCapture(b_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  TWIN_OK(cuMemFreeAsync(address, b_));
+  EXPECT_EQ(cuMemFreeAsync(address, b_), CUDA_ERROR_INVALID_VALUE) << "twice in a graph";
+  CUgraph captured = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(b_, &captured), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  CUgraph second = nullptr;
+  TWIN_OK(cuGraphCreate(&second, 0));
+  TWIN_OK(cuGraphAddMemFreeNode(&freed, second, nullptr, 0, address));
+  EXPECT_EQ(cuGraphAddMemFreeNode(&freed, second, nullptr, 0, address), CUDA_ERROR_INVALID_VALUE);
+  TWIN_OK(cuGraphDestroy(second));
+  TWIN_OK(cuCtxSetCurrent(nullptr));
+  EXPECT_EQ(cuGraphAddMemFreeNode(&freed, graph_, &node, 1, address), CUDA_ERROR_INVALID_CONTEXT);
+  TWIN_OK(cuCtxSetCurrent(gpu_.context));
+  TWIN_OK(cuGraphAddMemFreeNode(&freed, graph_, &node, 1, address));
 }
 
 TEST_F(GraphMemoryTest, AnInstanceMayFreeItsMemoryAtTheNextLaunch) {

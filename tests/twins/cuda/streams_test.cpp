@@ -2,6 +2,7 @@
 // run with ThreadSanitizer.
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,6 +84,77 @@ TEST(StreamThreads, QueryAndSynchronizeKnowWhetherWorkIsDone) {
   gate.open();
   TWIN_OK(cuStreamSynchronize(made.stream));
   TWIN_OK(cuStreamQuery(made.stream));
+}
+
+/// How often a host function saw no query return while it ran.
+struct Queries {
+  std::atomic<int> done{0}, missed{0};
+  static void await(void* user) {
+    auto& self = *static_cast<Queries*>(user);
+    const int before = self.done;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (self.done < before + 2 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    if (self.done < before + 2) ++self.missed;
+  }
+};
+
+TEST(StreamThreads, AQueryDoesNotWaitForWorkThatOthersSubmit) {
+  const Gpu gpu;
+  const Made made;
+  Queries queries;
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    TWIN_OK(cuCtxSetCurrent(gpu.context));
+    for (int i = 0; i < 400 && queries.missed == 0; ++i) {
+      TWIN_OK(cuLaunchHostFunc(made.stream, Queries::await, &queries));
+      TWIN_OK(cuStreamSynchronize(made.stream));
+    }
+    over = true;
+  });
+  while (!over) {
+    const CUresult code = cuStreamQuery(made.stream);
+    EXPECT_TRUE(code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY) << code;
+    ++queries.done;
+  }
+  other.join();
+  EXPECT_EQ(queries.missed, 0);
+}
+
+/// Work of another context uses the memory that is freed.
+TEST(StreamThreads, MemoryIsFreedWhenItsOwnersWorkHasEnded) {
+  const Gpu gpu;
+  CUcontext owner = nullptr;
+  const auto rest = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  TWIN_OK(cuCtxCreate(&owner, nullptr, 0, 0));
+  CUdeviceptr plain = 0, pooled = 0;
+  void* pinned = nullptr;
+  {
+    const Made made;
+    TWIN_OK(cuMemAlloc(&plain, 256));
+    TWIN_OK(cuMemAllocAsync(&pooled, 256, made.stream));
+    TWIN_OK(cuMemHostAlloc(&pinned, 256, 0));
+    const std::function<CUresult()> uses[] = {
+        [&] { return cuMemsetD32Async(pooled, 1, 64, made.stream); },
+        [&] { return cuMemcpyHtoDAsync(plain, pinned, 256, made.stream); },
+        [&] { return cuMemsetD32Async(plain, 1, 64, made.stream); },
+    };
+    const std::function<CUresult()> frees[] = {
+        [&] { return cuMemFree(pooled); },
+        [&] { return cuMemFreeHost(pinned); },
+        [&] { return cuMemFree(plain); },
+    };
+    for (int i = 0; i < 3; ++i) {
+      TWIN_OK(cuLaunchHostFunc(made.stream, rest, nullptr));
+      TWIN_OK(uses[i]());
+      TWIN_OK(cuCtxPushCurrent(gpu.context));
+      TWIN_OK(frees[i]());
+      TWIN_OK(cuCtxPopCurrent(nullptr));
+      ASSERT_EQ(cuStreamSynchronize(made.stream), CUDA_SUCCESS) << i << cuda_twin_last_fault();
+    }
+  }
+  TWIN_OK(cuCtxDestroy(owner));
 }
 
 TEST(StreamThreads, EventsOrderStreams) {

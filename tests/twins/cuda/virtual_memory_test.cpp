@@ -1,8 +1,10 @@
 // Reserved addresses, physical memory, mappings and rights of access.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support.h"
@@ -76,6 +78,27 @@ TEST_F(VirtualMemoryTest, MappedMemoryWithAccessIsMemory) {
   TWIN_OK(cuMemRelease(handle));
   TWIN_OK(cuMemAddressFree(address, 4 * kBlock));
   EXPECT_EQ(free_bytes(), before);
+}
+
+TEST_F(VirtualMemoryTest, ThreadUsesMemoryWhileItsAccessIsSet) {
+  const CUmemGenericAllocationHandle handle = create();
+  const CUdeviceptr address = reserve(kBlock);
+  TWIN_OK(cuMemMap(address, kBlock, 0, handle, 0));
+  allow(address, kBlock);
+  std::atomic<bool> over{false};
+  int failed = 0;
+  std::thread user([&] {
+    TWIN_OK(cuCtxSetCurrent(gpu_.context));
+    for (std::uint32_t word = 0; !over; ++word)
+      if (cuMemcpyHtoD(address, &word, 4) != CUDA_SUCCESS) ++failed;
+  });
+  for (int i = 0; i < 3000; ++i) allow(address, kBlock);
+  over = true;
+  user.join();
+  EXPECT_EQ(failed, 0);
+  TWIN_OK(cuMemUnmap(address, kBlock));
+  TWIN_OK(cuMemRelease(handle));
+  TWIN_OK(cuMemAddressFree(address, kBlock));
 }
 
 /// A buffer that grew: two mappings side by side.

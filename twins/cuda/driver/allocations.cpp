@@ -68,6 +68,15 @@ CUresult allocate(Device& device, const Context* owner, std::uint64_t bytes, Mem
   return CUDA_SUCCESS;
 }
 
+std::uint64_t owner_of(std::uint64_t address) {
+  Driver& state = driver();
+  const std::lock_guard lock(state.memory_mutex);
+  const auto device = state.allocations.find(address);
+  if (device != state.allocations.end()) return device->second.context;
+  const auto host = state.hosts.find(address);
+  return host == state.hosts.end() ? 0 : host->second.context;
+}
+
 CUresult release(std::uint64_t address, MemoryKind kind) {
   Driver& state = driver();
   Allocation freed;

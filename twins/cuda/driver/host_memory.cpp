@@ -101,7 +101,7 @@ CUresult cuMemFreeHost(void* host) {
   return call_in_context(__func__, [&](Context& context) -> CUresult {
     if (host == nullptr) return CUDA_SUCCESS;
     CUDA_TWIN_TRY(refuse_unsafe_call());
-    CUDA_TWIN_TRY(synchronize(context));
+    CUDA_TWIN_TRY(synchronize_with_owner(context, owner_of(value_of(host))));
     return forget(value_of(host), false, CUDA_ERROR_INVALID_VALUE);
   });
 }
@@ -139,7 +139,7 @@ CUresult cuMemHostRegister(void* host, size_t bytes, unsigned int flags) {
 CUresult cuMemHostUnregister(void* host) {
   return call_in_context(__func__, [&](Context& context) -> CUresult {
     CUDA_TWIN_TRY(refuse_unsafe_call());
-    CUDA_TWIN_TRY(synchronize(context));
+    CUDA_TWIN_TRY(synchronize_with_owner(context, owner_of(value_of(host))));
     return forget(value_of(host), true, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   });
 }

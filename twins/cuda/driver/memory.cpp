@@ -71,7 +71,8 @@ CUresult cuMemFree(CUdeviceptr address) {
     if (address == 0) return CUDA_SUCCESS;
     CUDA_TWIN_TRY(refuse_unsafe_call());
     // Work that was submitted may use the memory.
-    CUDA_TWIN_TRY(synchronize(context));
+    const std::uint64_t owner = owner_of(address);
+    CUDA_TWIN_TRY(synchronize_with_owner(context, owner != 0 ? owner : pool_owner_of(address)));
     bool in_pool = false;
     CUDA_TWIN_TRY(free_pool_memory(address, in_pool));
     if (in_pool) return CUDA_SUCCESS;

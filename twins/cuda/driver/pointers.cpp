@@ -15,19 +15,8 @@ void put(void* value, T what) {
 }
 
 std::uint64_t context_handle_of(const Extent& extent) {
-  Driver& state = driver();
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(state.memory_mutex);
-    const auto device = state.allocations.find(extent.begin);
-    const auto host = state.hosts.find(extent.begin);
-    if (device != state.allocations.end()) id = device->second.context;
-    if (host != state.hosts.end()) id = host->second.context;
-  }
-  for (const auto& context : state.contexts.all()) {
-    if (context->id == id) return reinterpret_cast<std::uint64_t>(context->handle);
-  }
-  return 0;
+  const std::shared_ptr<Context> context = context_with(owner_of(extent.begin));
+  return context == nullptr ? 0 : reinterpret_cast<std::uint64_t>(context->handle);
 }
 
 struct PointerRow {

@@ -1,8 +1,11 @@
 // Allocations of pools and of graphs: accounting at the call, storage in the stream's turn.
+#include <algorithm>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "cuda/call.h"
+#include "cuda/driver/access.h"
 #include "cuda/driver/pool_accounts.h"
 #include "cuda/driver/pools.h"
 
@@ -23,7 +26,11 @@ void finish_pending(PoolAllocation& memory) {
 CUresult show(PoolAllocation& memory) {
   memory.storage->granted = memory.readers;
   memory.storage->read_only = memory.writers == 0;
-  memory.mapped = memory.space->map(memory.address, memory.storage, 0, memory.bytes) != nullptr;
+  Space& space = *memory.space;
+  const ExtentPtr shown = memory.mapped
+                              ? space.replace(memory.address, memory.storage, 0, memory.bytes)
+                              : space.map(memory.address, memory.storage, 0, memory.bytes);
+  memory.mapped = shown != nullptr;
   return memory.mapped ? CUDA_SUCCESS : refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
 }
 
@@ -47,6 +54,13 @@ std::vector<std::shared_ptr<PoolAllocation>> all_memory() {
   for (const auto& [address, weak] : driver().pool_allocations)
     if (std::shared_ptr<PoolAllocation> memory = weak.lock()) all.push_back(std::move(memory));
   return all;
+}
+
+bool is_claimed_by_own_graph(const PoolAllocation& memory) {
+  return std::ranges::any_of(memory.claims, [](const auto& each) {
+    const std::shared_ptr<const FreeClaim> claim = each.lock();
+    return claim != nullptr && claim->by_own_graph;
+  });
 }
 
 CUresult end_use_locked(PoolAllocation& memory, const Stream* stream) {
@@ -73,8 +87,11 @@ PoolAllocation::~PoolAllocation() {
   if (space != nullptr && address != 0) space->unreserve(address, charged);
 }
 
-CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
-                        std::shared_ptr<PoolAllocation>& memory) {
+namespace {
+
+/// Others see the allocation only when all of it is set.
+CUresult reserve(const std::shared_ptr<Pool>& pool, std::uint64_t bytes, bool of_graph,
+                 std::span<const CUmemAccessDesc> more, std::shared_ptr<PoolAllocation>& memory) {
   constexpr std::uint64_t kGrain = 512;
   if (bytes == 0) return refuse(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
   if (bytes > pool->device->memory_bytes)
@@ -88,12 +105,27 @@ CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
   if (made->address == 0)
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no addresses for the allocation");
   const PoolsLock lock = lock_pools();
+  made->of_graph = of_graph;
   made->readers = pool->readers;
   made->writers = pool->writers;
+  for (const CUmemAccessDesc& each : more) set_access_bits(each, made->readers, made->writers);
   forget_ended();
   driver().pool_allocations[made->address] = made;
   memory = std::move(made);
   return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
+                        std::shared_ptr<PoolAllocation>& memory) {
+  return reserve(pool, bytes, false, {}, memory);
+}
+
+CUresult reserve_graph_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
+                              std::span<const CUmemAccessDesc> more,
+                              std::shared_ptr<PoolAllocation>& memory) {
+  return reserve(pool, bytes, true, more, memory);
 }
 
 CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory, const Stream* stream) {
@@ -125,6 +157,39 @@ void cancel_use(PoolAllocation& memory) {
   finish_pending(memory);
 }
 
+void cancel_end(const std::shared_ptr<PoolAllocation>& memory) {
+  const PoolsLock lock = lock_pools();
+  if (memory->self != nullptr) return;
+  memory->pool->used += memory->charged;
+  memory->self = memory;
+  finish_pending(*memory);
+}
+
+CUresult claim_free(PoolAllocation& memory, bool by_own_graph,
+                    std::shared_ptr<const FreeClaim>& claim) {
+  const PoolsLock lock = lock_pools();
+  if (!memory.of_graph)
+    return refuse(CUDA_ERROR_INVALID_VALUE, "a graph can free memory of graphs only");
+  std::erase_if(memory.claims, [](const auto& each) { return each.expired(); });
+  if (is_claimed_by_own_graph(memory) || (by_own_graph && !memory.claims.empty()))
+    return refuse(CUDA_ERROR_INVALID_VALUE, "a node of this or another graph frees this memory");
+  claim = std::make_shared<const FreeClaim>(FreeClaim{by_own_graph});
+  memory.claims.push_back(claim);
+  return CUDA_SUCCESS;
+}
+
+bool is_freed_by_own_graph(PoolAllocation& memory) {
+  const PoolsLock lock = lock_pools();
+  return is_claimed_by_own_graph(memory);
+}
+
+std::uint64_t pool_owner_of(std::uint64_t address) {
+  const std::shared_ptr<PoolAllocation> memory = pool_allocation_at(address);
+  if (memory == nullptr || memory->address != address) return 0;
+  const PoolsLock lock = lock_pools();
+  return memory->context;
+}
+
 CUresult perform_allocation(PoolAllocation& memory) {
   std::shared_ptr<Extent> storage =
       memory.space->create(memory.bytes, memory.pool->device->ordinal);
@@ -135,19 +200,15 @@ CUresult perform_allocation(PoolAllocation& memory) {
   return show(memory);
 }
 
-void set_access_of_pool(Pool& pool, std::uint32_t readers, std::uint32_t writers) {
+void set_access_of_pool(Pool& pool, std::span<const CUmemAccessDesc> list) {
   const auto all = all_memory();
   const PoolsLock lock = lock_pools();
-  pool.readers = readers;
-  pool.writers = writers;
+  for (const CUmemAccessDesc& each : list) set_access_bits(each, pool.readers, pool.writers);
   for (const auto& memory : all) {
     if (memory->pool.get() != &pool || memory->of_graph) continue;
-    memory->readers = readers;
-    memory->writers = writers;
-    if (memory->mapped) {
-      memory->space->remove(memory->address);
-      show(*memory);
-    }
+    memory->readers = pool.readers;
+    memory->writers = pool.writers;
+    if (memory->mapped) show(*memory);
   }
 }
 
@@ -166,7 +227,7 @@ CUresult free_pool_memory(std::uint64_t address, bool& found) {
   const std::shared_ptr<PoolAllocation> memory = pool_allocation_at(address);
   found = memory != nullptr && memory->address == address;
   if (!found) return CUDA_SUCCESS;
-  if (memory->freed_in_graph)
+  if (is_freed_by_own_graph(*memory))
     return refuse(CUDA_ERROR_INVALID_VALUE, "the graph that allocates this memory frees it");
   CUDA_TWIN_TRY(end_use(*memory, nullptr));
   return perform_free(*memory);

@@ -53,14 +53,16 @@ CUresult allocate_async(CUdeviceptr* address, size_t bytes, const std::shared_pt
   if (fault_is_due(Setting::kFailAllocation))
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "CUDA_TWIN_FAIL_ALLOCATION");
   std::shared_ptr<PoolAllocation> memory;
-  CUDA_TWIN_TRY(reserve_memory(pool, bytes, memory));
-  // In a capture it becomes a node, and each launch of the graph begins a use.
-  memory->of_graph = is_capturing(stream);
-  if (!memory->of_graph) CUDA_TWIN_TRY(begin_use(memory, &stream));
-  const CUresult submitted = submit(stream, AllocateWork{memory});
-  if (submitted != CUDA_SUCCESS) {
-    cancel_use(*memory);
-    return submitted;
+  if (is_capturing(stream)) {
+    // It becomes a node, and each launch of the graph begins a use.
+    CUDA_TWIN_TRY(reserve_graph_memory(pool, bytes, {}, memory));
+    CUDA_TWIN_TRY(submit(stream, AllocateWork{memory}));
+  } else {
+    CUDA_TWIN_TRY(reserve_memory(pool, bytes, memory));
+    CUDA_TWIN_TRY(begin_use(memory, &stream));
+    const CUresult submitted = submit(stream, AllocateWork{memory});
+    if (submitted != CUDA_SUCCESS) cancel_use(*memory);
+    CUDA_TWIN_TRY(submitted);
   }
   *address = memory->address;
   return CUDA_SUCCESS;
@@ -71,12 +73,13 @@ CUresult free_async(CUdeviceptr address, Stream& stream) {
   if (memory == nullptr || memory->address != address)
     return refuse(CUDA_ERROR_INVALID_VALUE, "no stream-ordered memory begins at this address");
   // In a capture it becomes a node, and each launch of the graph ends a use.
-  if (!is_capturing(stream)) {
-    if (memory->freed_in_graph)
-      return refuse(CUDA_ERROR_INVALID_VALUE, "the graph that allocates this memory frees it");
-    CUDA_TWIN_TRY(end_use(*memory, &stream));
-  }
-  return submit(stream, FreeWork{memory});
+  if (is_capturing(stream)) return submit(stream, FreeWork{memory, nullptr});
+  if (is_freed_by_own_graph(*memory))
+    return refuse(CUDA_ERROR_INVALID_VALUE, "the graph that allocates this memory frees it");
+  CUDA_TWIN_TRY(end_use(*memory, &stream));
+  const CUresult submitted = submit(stream, FreeWork{memory, nullptr});
+  if (submitted != CUDA_SUCCESS) cancel_end(memory);
+  return submitted;
 }
 
 CUresult pool_of(CUmemoryPool handle, std::shared_ptr<Pool>& pool) {
@@ -85,21 +88,13 @@ CUresult pool_of(CUmemoryPool handle, std::shared_ptr<Pool>& pool) {
 }
 
 CUresult set_access(Pool& pool, std::span<const CUmemAccessDesc> list) {
-  std::uint32_t readers = 0;
-  std::uint32_t writers = 0;
-  {
-    const PoolsLock lock = lock_pools();
-    readers = pool.readers;
-    writers = pool.writers;
-  }
   for (const CUmemAccessDesc& each : list) {
     Device* device = nullptr;
     CUDA_TWIN_TRY(access_device(each, *pool.device, device));
     if (device == pool.device && each.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
       return refuse(CUDA_ERROR_INVALID_VALUE, "a pool's own device keeps its access");
-    set_access_bits(each, readers, writers);
   }
-  set_access_of_pool(pool, readers, writers);
+  set_access_of_pool(pool, list);
   return CUDA_SUCCESS;
 }
 

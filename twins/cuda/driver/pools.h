@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "cuda/driver/state.h"
 
@@ -33,6 +35,11 @@ struct Pool {
   ~Pool();
 };
 
+/// A node of a graph or an executable graph frees memory as long as this lives.
+struct FreeClaim {
+  bool by_own_graph = false;  ///< by the graph that allocates it
+};
+
 /// One allocation, of a pool or of a graph's node. Works hold it, and so does `self` while the
 /// program may use it; its address ends with it.
 struct PoolAllocation {
@@ -51,8 +58,7 @@ struct PoolAllocation {
   std::uint32_t readers = 0, writers = 0;  ///< bit d: device d may use it
 
   bool of_graph = false;
-  bool freed_in_graph = false;   ///< its graph has a node that frees it
-  bool freed_elsewhere = false;  ///< another graph has one
+  std::vector<std::weak_ptr<const FreeClaim>> claims;  ///< of nodes that free it
 
   PoolAllocation() = default;
   PoolAllocation(const PoolAllocation&) = delete;
@@ -70,15 +76,28 @@ CUresult free_pool_memory(std::uint64_t address, bool& found);
 /// The allocation that begins at or holds this address, or null.
 std::shared_ptr<PoolAllocation> pool_allocation_at(std::uint64_t address);
 
-/// A new address without storage.
+/// A new address without storage, for a stream.
 CUresult reserve_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
                         std::shared_ptr<PoolAllocation>& memory);
+/// The same for a node of a graph, with more access than the pool's memory has.
+CUresult reserve_graph_memory(const std::shared_ptr<Pool>& pool, std::uint64_t bytes,
+                              std::span<const CUmemAccessDesc> more,
+                              std::shared_ptr<PoolAllocation>& memory);
 /// The accounting of an allocation or a free that `stream` will execute, at the call.
 CUresult begin_use(const std::shared_ptr<PoolAllocation>& memory, const Stream* stream);
 CUresult end_use(PoolAllocation& memory, const Stream* stream);
 bool is_in_use(const PoolAllocation& memory);
 /// Takes back a begin_use() whose allocation was not submitted.
 void cancel_use(PoolAllocation& memory);
+/// Takes back an end_use() whose free was not submitted.
+void cancel_end(const std::shared_ptr<PoolAllocation>& memory);
+/// A node is about to free the memory of a graph: the graph that allocates it, or another one.
+/// One graph frees it, and its own only if no other does.
+CUresult claim_free(PoolAllocation& memory, bool by_own_graph,
+                    std::shared_ptr<const FreeClaim>& claim);
+bool is_freed_by_own_graph(PoolAllocation& memory);
+/// The id of the context whose stream allocated the memory that begins there; 0: none.
+std::uint64_t pool_owner_of(std::uint64_t address);
 
 /// The pool that every device has from the start.
 std::shared_ptr<Pool> default_pool(Device& device);
@@ -87,8 +106,8 @@ CUresult set_pool_attribute(Pool& pool, CUmemPool_attribute attribute, const voi
 CUresult get_pool_attribute(Pool& pool, CUmemPool_attribute attribute, void* value);
 /// Pools give back memory beyond their release thresholds. For calls that synchronize.
 void release_pool_memory(Device& device);
-/// Changes the access of a pool and of its memory.
-void set_access_of_pool(Pool& pool, std::uint32_t readers, std::uint32_t writers);
+/// Changes the access of a pool and of its memory. The entries are valid.
+void set_access_of_pool(Pool& pool, std::span<const CUmemAccessDesc> list);
 /// Down to `keep` bytes, or to those in use.
 void trim_pool(Pool& pool, std::uint64_t keep);
 /// Allocations in use and their bytes, for counts of live objects.

@@ -44,14 +44,15 @@ CUresult create(Context& context, CUstream* stream, unsigned flags, int priority
   return CUDA_SUCCESS;
 }
 
-/// Streams whose work the host waits for, and how far they were.
-std::vector<Stream::Dependency> ends_of(const std::vector<std::shared_ptr<Stream>>& streams) {
-  std::vector<Stream::Dependency> ends;
+/// Whether all work so far has ended, and the numbers of the last pieces. Never waits for work.
+bool are_idle(const std::vector<std::shared_ptr<Stream>>& streams,
+              std::vector<std::uint64_t>& last_numbers) {
   for (const auto& stream : streams) {
     const std::lock_guard lock(stream->mutex);
-    ends.push_back({stream, stream->submitted});
+    if (stream->completed < stream->submitted) return false;
+    if (stream->last_number != 0) last_numbers.push_back(stream->last_number);
   }
-  return ends;
+  return true;
 }
 
 /// The stream, and for the legacy stream all those that it waits for.
@@ -143,6 +144,13 @@ CUresult synchronize(Context& context) {
   return surface(context);
 }
 
+CUresult synchronize_with_owner(Context& context, std::uint64_t owner) {
+  CUDA_TWIN_TRY(synchronize(context));
+  if (owner == context.id) return CUDA_SUCCESS;
+  const std::shared_ptr<Context> other = context_with(owner);
+  return other == nullptr ? CUDA_SUCCESS : synchronize(*other);
+}
+
 }  // namespace cuda_twin
 
 using namespace cuda_twin;
@@ -188,12 +196,9 @@ CUresult cuStreamSynchronize(CUstream stream) {
 CUresult cuStreamQuery(CUstream stream) {
   return call_in_stream(__func__, stream, [&](Context& context, Stream& found) -> CUresult {
     CUDA_TWIN_TRY(refuse_synchronize(found));
-    const auto streams = with_waited(context, found);
-    for (const Stream::Dependency& end : ends_of(streams)) {
-      const std::lock_guard lock(end.stream->mutex);
-      if (end.stream->completed < end.ticket) return CUDA_ERROR_NOT_READY;
-    }
-    wait_for_all(streams);
+    std::vector<std::uint64_t> numbers;
+    if (!are_idle(with_waited(context, found), numbers)) return CUDA_ERROR_NOT_READY;
+    for (const std::uint64_t number : numbers) driver().space->works().host_waited(number);
     return surface(context);
   });
 }

@@ -43,12 +43,14 @@ void forget_if_unused(const Physical& physical) {
 /// Shows the mapping at its address to the devices that have access.
 CUresult show(std::uint64_t address, const Mapping& mapping) {
   Space& space = *driver().space;
-  space.remove(address);
-  if (mapping.readers == 0) return CUDA_SUCCESS;
+  if (mapping.readers == 0) {
+    space.remove(address);
+    return CUDA_SUCCESS;
+  }
   auto view = std::make_shared<Extent>(*mapping.physical->storage);
   view->granted = mapping.readers;
   view->read_only = mapping.writers == 0;
-  if (space.map(address, view, mapping.offset, mapping.bytes) == nullptr)
+  if (space.replace(address, view, mapping.offset, mapping.bytes) == nullptr)
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host could not map the memory");
   return CUDA_SUCCESS;
 }

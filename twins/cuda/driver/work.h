@@ -21,6 +21,7 @@ struct Graph;
 struct GraphExec;
 struct GraphLaunch;
 struct PoolAllocation;
+struct FreeClaim;
 
 struct KernelWork {
   std::shared_ptr<Function> function;  ///< its module may be unloaded before it runs
@@ -72,6 +73,7 @@ struct AllocateWork {  ///< storage of an address that was given out already: dr
 };
 struct FreeWork {
   std::shared_ptr<PoolAllocation> memory;
+  std::shared_ptr<const FreeClaim> claim;  ///< of a node; null: of a stream
 };
 struct GraphWork {
   std::shared_ptr<GraphExec> graph;     ///< for a capture; null: only `launch`

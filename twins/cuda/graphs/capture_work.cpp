@@ -69,22 +69,35 @@ CUresult refuse_unsafe() {
 }
 
 /// A graph that is launched in a capturing stream becomes a child graph.
-CUresult prepare(const Graph& graph, GraphWork& launch, Work& work) {
+CUresult prepare(const Capture& capture, GraphWork& launch, Work& work) {
   std::shared_ptr<Graph> child = graph_of(*launch.graph->plan);
   if (has_memory_nodes(*child))
     return refuse(CUDA_ERROR_NOT_SUPPORTED, "a child graph cannot allocate or free memory");
   const Extents more = extents_of(*child);
-  if (more.levels >= kDeepest || extents_of(graph).nodes + more.nodes > kMostNodes)
+  if (more.levels >= kDeepest || capture.nodes + 1 + more.nodes > kMostNodes)
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "too many nodes, or levels of child graphs");
   work = ChildGraphWork{std::move(child)};
   return CUDA_SUCCESS;
 }
-CUresult prepare(const Graph& graph, FreeWork& free, Work&) {
-  return note_free(graph, *free.memory);
+CUresult prepare(const Capture& capture, FreeWork& free, Work& work) {
+  CUDA_TWIN_TRY(claim_free(*capture.graph, free));
+  work = free;
+  return CUDA_SUCCESS;
 }
 template <class Other>
-CUresult prepare(const Graph&, Other&, Work&) {
+CUresult prepare(const Capture&, Other&, Work&) {
   return CUDA_SUCCESS;
+}
+
+CUresult prepare_node(const Capture& capture, Work& work) {
+  if (capture.nodes >= kMostNodes)
+    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the graph has too many nodes");
+  return std::visit(
+      [&](auto& kind) {
+        auto copy = kind;
+        return prepare(capture, copy, work);
+      },
+      work);
 }
 
 Captured wait_in_capture(Capture& capture, Capture::Member& member, const Event& event) {
@@ -127,12 +140,7 @@ Captured capture_work(Stream& stream, Work& work) {
     return legacy == CUDA_SUCCESS ? kNotTaken : taken(legacy);
   }
   if (capture->invalid) return invalidated();
-  const CUresult code = std::visit(
-      [&](auto& kind) {
-        auto copy = kind;
-        return prepare(*capture->graph, copy, work);
-      },
-      work);
+  const CUresult code = prepare_node(*capture, work);
   if (code != CUDA_SUCCESS) {
     capture->invalid = true;
     return taken(code);

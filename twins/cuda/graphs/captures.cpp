@@ -31,6 +31,7 @@ std::shared_ptr<Capture> begin_capture(Stream& stream, std::shared_ptr<Graph> gr
   capture->origin = &stream;
   capture->graph = std::move(graph);
   capture->graph->capturing = true;
+  capture->nodes = extents_of(*capture->graph).nodes;
   driver().captures.push_back(capture);
   driver().has_captured = true;
   join_capture(capture, stream);
@@ -57,6 +58,8 @@ Node& capture_node(Capture& capture, Capture::Member& member, Work work) {
   Node& node =
       add_node(*capture.graph, std::move(work), member.stream->context.lock(), member.tails);
   publish(node);
+  const Graph* const child = child_of(node);
+  capture.nodes += 1 + (child == nullptr ? 0 : extents_of(*child).nodes);
   member.tails.assign(1, Edge{&node, {}});
   return node;
 }

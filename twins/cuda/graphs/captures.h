@@ -28,6 +28,7 @@ struct Capture {
   std::shared_ptr<Graph> graph;
   bool into_own_graph = true;  ///< false: cuStreamBeginCaptureToGraph gave it
   bool invalid = false;
+  std::size_t nodes = 0;  ///< of the graph, with those of child graphs
   std::vector<std::unique_ptr<Member>> members;
 
   Member* member(const Stream& stream) const;

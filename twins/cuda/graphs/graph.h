@@ -64,7 +64,7 @@ std::shared_ptr<Graph> clone(const Graph& graph);
 
 /// Bounds that keep child graphs of child graphs cheap.
 inline constexpr unsigned kDeepest = 32;
-inline constexpr std::size_t kMostNodes = std::size_t{1} << 20;
+inline constexpr std::size_t kMostNodes = std::size_t{1} << 18;
 /// Levels of child graphs, at least 1, and nodes in all; both stop at their bounds.
 struct Extents {
   unsigned levels = 0;

@@ -19,6 +19,7 @@ class Uses {
   Uses(const Uses&) = delete;
   Uses& operator=(const Uses&) = delete;
   ~Uses() {
+    for (const auto& memory : ended_) cancel_end(memory);
     for (const auto& memory : begun_) cancel_use(*memory);
   }
 
@@ -30,13 +31,17 @@ class Uses {
     });
     each_step<FreeWork>(plan, [&](const FreeWork& work) {
       if (code == CUDA_SUCCESS) code = end_use(*work.memory, &stream);
+      if (code == CUDA_SUCCESS) ended_.push_back(work.memory);
     });
     return code;
   }
-  void keep() { begun_.clear(); }
+  void keep() {
+    begun_.clear();
+    ended_.clear();
+  }
 
  private:
-  std::vector<std::shared_ptr<PoolAllocation>> begun_;
+  std::vector<std::shared_ptr<PoolAllocation>> begun_, ended_;
 };
 
 /// Frees memory that the last launch allocated, if it is still in use.
@@ -45,9 +50,11 @@ CUresult free_leftovers(const Plan& plan, Stream& stream) {
   each_step<AllocateWork>(plan, [&](const AllocateWork& work) {
     if (is_in_use(*work.memory)) left.push_back(work.memory);
   });
-  for (auto& memory : left) {
+  for (const auto& memory : left) {
     CUDA_TWIN_TRY(end_use(*memory, &stream));
-    CUDA_TWIN_TRY(submit(stream, FreeWork{std::move(memory)}));
+    const CUresult submitted = submit(stream, FreeWork{memory, nullptr});
+    if (submitted != CUDA_SUCCESS) cancel_end(memory);
+    CUDA_TWIN_TRY(submitted);
   }
   return CUDA_SUCCESS;
 }

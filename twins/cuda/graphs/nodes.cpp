@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "cuda/call.h"
@@ -13,9 +14,11 @@
 namespace cuda_twin {
 namespace {
 
-bool allocates(const Graph& graph, const PoolAllocation& memory) {
+/// Whether a node of the graph allocates or frees this memory.
+template <class Kind>
+bool has_node(const Graph& graph, const PoolAllocation& memory) {
   return std::ranges::any_of(graph.nodes, [&](const std::unique_ptr<Node>& node) {
-    const auto* const work = std::get_if<AllocateWork>(&node->work);
+    const auto* const work = std::get_if<Kind>(&node->work);
     return work != nullptr && work->memory.get() == &memory;
   });
 }
@@ -107,14 +110,13 @@ CUresult allocation_node(const Graph& graph, CUDA_MEM_ALLOC_NODE_PARAMS* params,
   CUDA_TWIN_TRY(context_of(nullptr, node.context));
   if (fault_is_due(Setting::kFailAllocation))
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "CUDA_TWIN_FAIL_ALLOCATION");
-  std::shared_ptr<PoolAllocation> memory;
-  CUDA_TWIN_TRY(reserve_memory(default_pool(*device), params->bytesize, memory));
-  for (std::size_t i = 0; i < params->accessDescCount; ++i) {
+  const std::span<const CUmemAccessDesc> accesses(params->accessDescs, params->accessDescCount);
+  for (const CUmemAccessDesc& each : accesses) {
     Device* user = nullptr;
-    CUDA_TWIN_TRY(access_device(params->accessDescs[i], *device, user));
-    set_access_bits(params->accessDescs[i], memory->readers, memory->writers);
+    CUDA_TWIN_TRY(access_device(each, *device, user));
   }
-  memory->of_graph = true;
+  std::shared_ptr<PoolAllocation> memory;
+  CUDA_TWIN_TRY(reserve_graph_memory(default_pool(*device), params->bytesize, accesses, memory));
   params->dptr = memory->address;
   node.work = AllocateWork{std::move(memory)};
   return CUDA_SUCCESS;
@@ -129,9 +131,10 @@ CUresult free_node(const Graph& graph, CUdeviceptr address, NewNode& node) {
   std::shared_ptr<PoolAllocation> memory = pool_allocation_at(address);
   if (memory == nullptr || memory->address != address)
     return refuse(CUDA_ERROR_INVALID_VALUE, "no node of a graph allocates this address");
-  CUDA_TWIN_TRY(note_free(graph, *memory));
   CUDA_TWIN_TRY(context_of(nullptr, node.context));
-  node.work = FreeWork{std::move(memory)};
+  FreeWork work{std::move(memory), nullptr};
+  CUDA_TWIN_TRY(claim_free(graph, work));
+  node.work = std::move(work);
   return CUDA_SUCCESS;
 }
 CUresult add_free(const Place& place, CUdeviceptr address) {
@@ -204,14 +207,10 @@ CUresult add_any(const Place& place, CUgraphNodeParams* params) {
 
 }  // namespace
 
-CUresult note_free(const Graph& graph, PoolAllocation& memory) {
-  if (!memory.of_graph)
-    return refuse(CUDA_ERROR_INVALID_VALUE, "a graph can free memory of graphs only");
-  const bool own = allocates(graph, memory);
-  if (memory.freed_in_graph || (own && memory.freed_elsewhere))
-    return refuse(CUDA_ERROR_INVALID_VALUE, "a node of this or another graph frees this memory");
-  (own ? memory.freed_in_graph : memory.freed_elsewhere) = true;
-  return CUDA_SUCCESS;
+CUresult claim_free(const Graph& graph, FreeWork& work) {
+  if (has_node<FreeWork>(graph, *work.memory))
+    return refuse(CUDA_ERROR_INVALID_VALUE, "a node of this graph frees this memory");
+  return claim_free(*work.memory, has_node<AllocateWork>(graph, *work.memory), work.claim);
 }
 
 }  // namespace cuda_twin

@@ -16,8 +16,7 @@ struct Place {
   std::size_t count;
 };
 
-/// A free of graph memory is about to become a node of `graph`: it may be freed by one graph only,
-/// and once in its own.
-CUresult note_free(const Graph& graph, PoolAllocation& memory);
+/// A free of graph memory is about to become a node of `graph`.
+CUresult claim_free(const Graph& graph, FreeWork& work);
 
 }  // namespace cuda_twin

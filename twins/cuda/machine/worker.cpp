@@ -16,6 +16,9 @@ namespace {
 
 /// Instructions after which a block that has not ended may wait for another one, which is started.
 constexpr std::uint64_t kPatience = std::uint64_t{1} << 18;
+/// Instructions of a host thread after a block failed. An earlier block may fail, too, and then its
+/// error counts; but it may also wait for the one that failed.
+constexpr std::uint64_t kAfterFailure = std::uint64_t{1} << 22;
 /// Of one block, before another one has its turn. Blocks that run together may spin until another
 /// one stores something.
 constexpr std::uint64_t kSlice = std::uint64_t{1} << 11;
@@ -68,10 +71,12 @@ class Worker {
   bool run(Runner& runner, std::uint64_t budget) {
     const std::uint64_t before = runner.executed();
     const Runner::Outcome outcome = runner.run(budget);
-    executed_ += runner.executed() - before;
+    const std::uint64_t executed = runner.executed() - before;
+    executed_ += executed;
     if (outcome != Runner::Outcome::kMore) return true;
-    // It may wait for a block that failed.
-    return grid_.has_failed() && runner.executed() > kPatience;
+    if (!grid_.has_failed()) return false;
+    after_failure_ += executed;
+    return after_failure_ > kAfterFailure;
   }
 
   void start_companion() {
@@ -83,6 +88,7 @@ class Worker {
   Grid& grid_;
   std::vector<std::unique_ptr<Runner>> running_, idle_;
   std::uint64_t executed_ = 0;
+  std::uint64_t after_failure_ = 0;  ///< those of them after a block failed
   bool done_ = false;
 };
 

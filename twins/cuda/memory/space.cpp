@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <shared_mutex>
+#include <utility>
 
 #include "cuda/memory/hex.h"
 #include "cuda/memory/storage.h"
@@ -153,8 +154,11 @@ void Space::unreserve(std::uint64_t address, std::uint64_t) {
   state_->addresses.give_back(address);
 }
 
-ExtentPtr Space::map(std::uint64_t address, const std::shared_ptr<Extent>& storage,
-                     std::uint64_t offset, std::uint64_t bytes) {
+namespace {
+
+/// A part of storage as it is seen at an address. Null for a part that cannot be.
+std::shared_ptr<Extent> view_of(const std::shared_ptr<Extent>& storage, std::uint64_t offset,
+                                std::uint64_t address, std::uint64_t bytes) {
   if (storage == nullptr || offset > storage->bytes || bytes > storage->bytes - offset) {
     return nullptr;
   }
@@ -167,9 +171,37 @@ ExtentPtr Space::map(std::uint64_t address, const std::shared_ptr<Extent>& stora
   extent->written = storage->written == nullptr ? nullptr : storage->written + offset / 64;
   extent->cells_offset = offset;
   extent->kind = MemoryKind::kMapped;
+  return extent;
+}
+
+}  // namespace
+
+ExtentPtr Space::map(std::uint64_t address, const std::shared_ptr<Extent>& storage,
+                     std::uint64_t offset, std::uint64_t bytes) {
+  auto extent = view_of(storage, offset, address, bytes);
+  if (extent == nullptr) return nullptr;
   const std::unique_lock lock(state_->mutex);
   if (state_->overlaps(address, bytes)) return nullptr;
   state_->insert(extent);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  return extent;
+}
+
+ExtentPtr Space::replace(std::uint64_t address, const std::shared_ptr<Extent>& storage,
+                         std::uint64_t offset, std::uint64_t bytes) {
+  auto extent = view_of(storage, offset, address, bytes);
+  if (extent == nullptr) return nullptr;
+  ExtentPtr replaced;  // it goes after the lock
+  const std::unique_lock lock(state_->mutex);
+  const auto found = state_->live.find(address);
+  if (found != state_->live.end()) {
+    if (found->second->bytes != bytes) return nullptr;
+    extent->number = found->second->number;
+    replaced = std::exchange(found->second, extent);
+  } else {
+    if (state_->overlaps(address, bytes)) return nullptr;
+    state_->insert(extent);
+  }
   generation_.fetch_add(1, std::memory_order_acq_rel);
   return extent;
 }

@@ -61,6 +61,9 @@ class Space {
   void unreserve(std::uint64_t address, std::uint64_t bytes);
   ExtentPtr map(std::uint64_t address, const std::shared_ptr<Extent>& storage, std::uint64_t offset,
                 std::uint64_t bytes);
+  /// The same instead of the extent that begins there, if one does: at no time is there none.
+  ExtentPtr replace(std::uint64_t address, const std::shared_ptr<Extent>& storage,
+                    std::uint64_t offset, std::uint64_t bytes);
   /// False if no extent begins there.
   bool remove(std::uint64_t begin);
 

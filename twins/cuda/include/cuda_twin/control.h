@@ -69,8 +69,8 @@ uint64_t cuda_twin_count_copied_bytes(cuda_twin_direction direction);
 uint64_t cuda_twin_count_calls(const char* function);
 void cuda_twin_reset_counts(void);
 
-/* Findings of the checks, oldest first, at most 1,000 kept: check and text. 0 past the last. Valid
- * until they are dropped. */
+/* Findings of the checks, oldest first, at most 1,000 kept: check and text. 0 past the last. The
+ * texts are valid until the thread's next call of cuda_twin_finding() that finds one. */
 size_t cuda_twin_findings(void);
 int cuda_twin_finding(size_t index, const char** check, const char** text);
 void cuda_twin_drop_findings(void);
