@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kPatience = std::uint64_t{1} << 18;
 /// Instructions of a host thread after a block failed. An earlier block may fail, too, and then its
 /// error counts; but it may also wait for the one that failed.
-constexpr std::uint64_t kAfterFailure = std::uint64_t{1} << 22;
+constexpr std::uint64_t kAfterFailure = std::uint64_t{1} << 19;
 /// Of one block, before another one has its turn. Blocks that run together may spin until another
 /// one stores something.
 constexpr std::uint64_t kSlice = std::uint64_t{1} << 11;
