@@ -6,6 +6,8 @@
 namespace races_test {
 namespace {
 
+using namespace std::string_literals;
+
 using twin_test::Buffer;
 using twin_test::Dim;
 using twin_test::Gpu;
@@ -260,10 +262,18 @@ TEST(CudaRaces, ALoopRacesWithItsOwnEarlierTurn) {
 }
 
 TEST(CudaRaces, LanesThatStoreDifferentValuesAtOnce) {
-  const std::string one = "  st.shared.u32 [tile], %r0;\n";
-  const std::string same = "  mov.u32 %r8, 5;\n  st.shared.u32 [tile], %r8;\n";
-  expect_race(run(one, Dim(1), Dim(32)), "warp race", "different values");
-  expect_clean(run(same, Dim(1), Dim(32)));
+  // %r8 is one number for all lanes, or that of the lane.
+  for (const std::string& store :
+       {"  st.shared.u32 [tile], %r8;\n"s, "  st.shared.v4.u32 [tile], {%r6, %r6, %r6, %r8};\n"s,
+        "  { .reg .b128 %q;  cvt.u64.u32 %rd3, %r8;  mov.b128 %q, {%rd0, %rd3};\n"
+        "  st.shared.b128 [tile], %q; }\n"s,
+        "  stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r6], {%r8, %r8, %r8, %r8};\n"s,
+        "  mul.wide.u32 %rd2, %r0, 4;\n  add.u64 %rd2, %rd2, %rd0;\n  st.global.u32 [%rd2], %r8;\n"
+        "  cp.async.ca.shared.global [tile], [%rd2], 4;\n"s}) {
+    const Outcome different = run("  mov.u32 %r8, %r0;\n" + store, Dim(1), Dim(32));
+    expect_race(different, "warp race", "store different values to one place of shared memory");
+    expect_clean(run("  mov.u32 %r8, 5;\n" + store, Dim(1), Dim(32)));
+  }
 }
 
 TEST(CudaRaces, AsyncCopiesNeedTheBarrierAfterTheWait) {

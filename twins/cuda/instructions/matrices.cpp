@@ -6,6 +6,7 @@
 
 #include "cuda/instructions/lanes.h"
 #include "cuda/instructions/matrices.h"
+#include "cuda/instructions/one_place.h"
 #include "cuda/instructions/spots.h"
 #include "cuda/machine/block.h"
 #include "cuda/races/races.h"
@@ -126,6 +127,10 @@ Next store_matrices(Warp& warp, const Op& op, LaneMask active) {
   LaneMask lanes = 0;
   Spots spots;
   if (!find_rows(warp, op, active, kWrite, &lanes, &spots)) return Next::kSwitch;
+  const auto same = [&](unsigned a, unsigned b) {
+    return std::memcmp(rows.halves[a], rows.halves[b], kRowBytes) == 0;
+  };
+  if (lanes != 0 && !stores_agree(warp, spots, lanes, same)) return Next::kSwitch;
   for (; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     std::memcpy(row_of(spots, lane), rows.halves[lane], kRowBytes);

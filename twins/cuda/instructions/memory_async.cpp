@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cuda/instructions/memory_forms.h"
+#include "cuda/instructions/one_place.h"
 #include "cuda/memory/async.h"
 #include "cuda/memory/storage.h"
 
@@ -108,6 +109,10 @@ Next copy_async(Warp& warp, const Op& op, LaneMask active) {
   addresses_of(warp, op.args[kTo], offset, active, copy.to);
   Spots spots;
   if (!resolve(warp, op.args[kTo], offset, extra, kWrite, active, spots)) return Next::kSwitch;
+  const auto same = [&](unsigned a, unsigned b) {
+    return std::memcmp(copy.data[a].data(), copy.data[b].data(), copy.bytes) == 0;
+  };
+  if (!stores_agree(warp, spots, active, same)) return Next::kSwitch;
   Block& block = *warp.block;
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));

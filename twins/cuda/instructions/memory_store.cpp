@@ -2,9 +2,9 @@
 // one stays.
 #include <atomic>
 #include <cstring>
-#include <string>
 
 #include "cuda/instructions/memory_forms.h"
+#include "cuda/instructions/one_place.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 
@@ -23,48 +23,6 @@ template <class M, class S>
   std::memcpy(to, &narrow, sizeof narrow);
 }
 
-/// For lanes by their place: a table with open addressing.
-class LanesByPlace {
- public:
-  LanesByPlace() { std::memset(lanes_, kEmpty, sizeof lanes_); }
-  /// The first lane with this place; that is `lane` itself if it is new.
-  unsigned first(std::byte* const (&at)[kLanes], unsigned lane) {
-    const auto place = reinterpret_cast<std::uintptr_t>(at[lane]);
-    for (std::size_t i = place / 4 % kSize;; i = (i + 1) % kSize) {
-      if (lanes_[i] == kEmpty) lanes_[i] = static_cast<std::uint8_t>(lane);
-      if (at[lanes_[i]] == at[lane]) return lanes_[i];
-    }
-  }
-
- private:
-  static constexpr std::size_t kSize = 64;
-  static constexpr std::uint8_t kEmpty = 0xFF;
-  std::uint8_t lanes_[kSize];
-};
-
-/// Lanes that store to one place of shared memory at once store the same, or have a race.
-template <class M, class S>
-bool stores_agree(Warp& warp, const Spots& spots, unsigned vector, const S* const (&from)[4],
-                  LaneMask active) {
-  const Block& block = *warp.block;
-  if (block.shared_races == nullptr || spots.count != 0) return true;
-  const std::byte* const shared = block.shared.data();
-  LanesByPlace places;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const bool inside = spots.at[lane] >= shared && spots.at[lane] < shared + block.shared.size();
-    if ((active >> lane & 1) == 0 || !inside) continue;
-    const unsigned first = places.first(spots.at, lane);
-    for (unsigned k = 0; first != lane && k < vector; ++k) {
-      if (static_cast<M>(from[k][first]) == static_cast<M>(from[k][lane])) continue;
-      const std::string text = "lanes " + std::to_string(first) + " and " + std::to_string(lane) +
-                               " of warp " + std::to_string(warp.index) +
-                               " store different values to one place of shared memory at once";
-      return report(warp, "warp race", lane, text) == Next::kOn;
-    }
-  }
-  return true;
-}
-
 template <class M, class S, unsigned kVector>
 Next store(Warp& warp, const Op& op, LaneMask active) {
   const MemoryExtra extra = MemoryExtra::of(op);
@@ -72,7 +30,14 @@ Next store(Warp& warp, const Op& op, LaneMask active) {
   if (!resolve(warp, op.args[1], op.immediate, extra, kWrite, active, spots)) return Next::kSwitch;
   const S* from[4];
   sources_of<S>(warp, op, kVector, from);
-  if (!stores_agree<M, S>(warp, spots, kVector, from, active)) return Next::kSwitch;
+  const auto same = [&](unsigned a, unsigned b) {
+    bool equal = true;
+    for (unsigned k = 0; k < kVector; ++k) {
+      equal = equal && static_cast<M>(from[k][a]) == static_cast<M>(from[k][b]);
+    }
+    return equal;
+  };
+  if (!stores_agree(warp, spots, active, same)) return Next::kSwitch;
   if (spots.count == kLanes) {
     for (unsigned k = 0; k < kVector; ++k) {
       for (unsigned i = 0; i < kLanes; ++i) {
@@ -125,6 +90,10 @@ Next store_wide(Warp& warp, const Op& op, LaneMask active) {
     return Next::kSwitch;
   }
   const auto* const from = lanes_of<std::uint64_t>(warp, op.args[0]);
+  const auto same = [&](unsigned a, unsigned b) {
+    return std::memcmp(from + 2 * a, from + 2 * b, 16) == 0;
+  };
+  if (!extra.strong && !stores_agree(warp, spots, active, same)) return Next::kSwitch;
   for (unsigned i = 0; i < kLanes; ++i) {
     if ((active >> i & 1) != 0) std::memcpy(place_of(spots, i, 16), from + 2 * i, 16);
   }
