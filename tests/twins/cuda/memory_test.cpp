@@ -266,6 +266,36 @@ TEST(CudaMemory, ConstantsAndGlobalVariables) {
   EXPECT_EQ(data.read(), (std::vector<std::uint32_t>{35, 55, 65, 85}));
 }
 
+TEST(CudaMemory, ConstantMemoryIsReadOnlyAndNoOther) {
+  const std::string variables =
+      ".const .align 4 .u32 table[4] = {7, 11, 13, 17};\n"
+      ".global .align 4 .u32 cell = 5;\n";
+  const std::string before = "  mov.u64 %rd2, table;\n  mov.u64 %rd3, cell;\n";
+  const struct {
+    std::string access;
+    std::string message;  // empty: it is right
+  } cases[] = {
+      {"ld.const.u32 %r1, [%rd2+4];", ""},
+      {"cvta.const.u64 %rd2, %rd2; ld.u32 %r1, [%rd2];", ""},
+      {"ld.global.u32 %r1, [%rd3];", ""},
+      {"ld.const.u32 %r1, [%rd3];", "0 bytes into variable cell (4 bytes), is not in .const"},
+      {"ld.const.u32 %r1, [%rd0];", "into allocation"},
+      {"@%p0 mov.u64 %rd2, %rd3; ld.const.u32 %r1, [%rd2];", "is not in .const"},
+      {"st.global.u32 [%rd2], %r1;", "into variable table (16 bytes), is read-only"},
+      {"st.u32 [%rd2], %r1;", "into variable table (16 bytes), is read-only"},
+      {"red.global.add.u32 [%rd2], %r1;", "into variable table (16 bytes), is read-only"},
+  };
+  for (const auto& row : cases) {
+    Gpu gpu;
+    Buffer<std::uint32_t> data(32, 1);
+    const std::string odd = "  and.b32 %r1, %r0, 1;\n  setp.ne.u32 %p0, %r1, 0;\n";
+    const CUresult code = run(before + odd + "  " + row.access + "\n", data, 32, variables);
+    EXPECT_EQ(code, row.message.empty() ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS) << row.access;
+    const std::string fault = cuda_twin_last_fault();
+    EXPECT_NE(fault.find(row.message), std::string::npos) << row.access << "\n" << fault;
+  }
+}
+
 TEST(CudaMemory, ModifiersThatAreHintsLoadAndStoreTheSame) {
   Gpu gpu;
   const std::vector<std::string> loads = {

@@ -59,7 +59,7 @@ Next run_cvta(Warp& warp, const Op& op, LaneMask active) {
 
 bool is_constant(const Warp& warp, std::uint64_t address) {
   const ExtentPtr extent = warp.block->launch->space->find(address);
-  return extent != nullptr && extent->kind == MemoryKind::kModule && extent->read_only;
+  return extent != nullptr && extent->is_constant();
 }
 
 /// Kernel parameters are a part of the global window.

@@ -317,6 +317,10 @@ PtxSpace common_space(Addresses& addresses) {
   return space;
 }
 
+bool allows(const Extent& extent, AccessFlags access, bool constant) {
+  return !(extent.read_only && (access & kWrite) != 0) && !(constant && !extent.is_constant());
+}
+
 bool is_fast(PtxSpace space) {
   return space == PtxSpace::kGlobal || space == PtxSpace::kShared;
 }
@@ -358,7 +362,8 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
   const unsigned bytes = extra.bytes * extra.vector;
   Addresses addresses;
   addresses_of(warp, base, offset, active, addresses.at);
-  PtxSpace space = extra.space == PtxSpace::kConst ? PtxSpace::kGlobal : extra.space;
+  const bool constant = extra.space == PtxSpace::kConst;
+  PtxSpace space = constant ? PtxSpace::kGlobal : extra.space;
   if (space == PtxSpace::kGeneric) space = common_space(addresses);
   if (!is_fast(space)) {
     return resolve_each(warp, space, addresses, bytes, access, active, spots);
@@ -368,9 +373,12 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
   const bool inside = area.data != nullptr && addresses.low >= area.begin &&
                       addresses.high > addresses.low && addresses.high <= area.end &&
                       (addresses.bits & (bytes - 1)) == 0 &&
-                      !((access & kWrite) != 0 && area.extent != nullptr && area.extent->read_only);
+                      (area.extent == nullptr || allows(*area.extent, access, constant));
   count(warp, space, addresses, active, bytes, access);
-  if (!inside) return resolve_each(warp, space, addresses, bytes, access, active, spots);
+  if (!inside) {
+    if (constant) space = PtxSpace::kConst;
+    return resolve_each(warp, space, addresses, bytes, access, active, spots);
+  }
   if ((access & kRead) != 0 && warp.block->launch->checks.initialised &&
       !all_lanes_written(area, addresses, active, bytes)) {
     return resolve_each(warp, space, addresses, bytes, access, active, spots);

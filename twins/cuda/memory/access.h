@@ -30,7 +30,7 @@ struct Spot {
 };
 
 /// The extent that holds all of the range, or null. It stays while Block::extents holds it: until
-/// eight other ops have looked one up.
+/// the next look-up.
 const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes);
 
 /// The space that a generic address points into; the address becomes one within that space.

@@ -28,7 +28,7 @@ bool inside(std::uint64_t address, unsigned bytes, std::uint64_t limit) {
 }
 
 bool locate_global(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
-                   AccessFlags access, Spot& spot) {
+                   AccessFlags access, bool constant, Spot& spot) {
   const Extent* const extent = extent_of(warp, address, bytes);
   const Launch& launch = *warp.block->launch;
   if (extent == nullptr) {
@@ -37,6 +37,10 @@ bool locate_global(Warp& warp, unsigned lane, std::uint64_t address, unsigned by
   if ((access & kWrite) != 0 && extent->read_only) {
     return out_of_bounds(warp, lane, access, bytes,
                          Space::place(*extent, address) + ", is read-only");
+  }
+  if (constant && !extent->is_constant()) {
+    return out_of_bounds(warp, lane, access, bytes,
+                         Space::place(*extent, address) + ", is not in .const");
   }
   spot.extent = extent;
   spot.data = extent->data + (address - extent->begin);
@@ -123,16 +127,22 @@ const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes) 
     for (auto& entry : cache.entries) entry = {};
     cache.generation = generation;
   }
-  auto& entry = cache.entries[warp.op % std::size(cache.entries)];
-  if (address < entry.begin || address >= entry.end || bytes > entry.end - address) {
-    ExtentPtr found = launch.space->find(address);
-    if (found == nullptr || bytes > found->end() - address) return nullptr;
-    if (!may_use(launch, *found)) return nullptr;
-    entry.begin = found->begin;
-    entry.end = found->end();
-    entry.extent = std::move(found);
+  const auto holds = [&](const ExtentCache::Entry& entry) {
+    return address >= entry.begin && address < entry.end && bytes <= entry.end - address;
+  };
+  // Mostly an op accesses one extent, and a few extents are all.
+  auto& own = cache.entries[warp.op % std::size(cache.entries)];
+  if (holds(own)) return own.extent.get();
+  for (const auto& entry : cache.entries) {
+    if (holds(entry)) return entry.extent.get();
   }
-  return entry.extent.get();
+  ExtentPtr found = launch.space->find(address);
+  if (found == nullptr || bytes > found->end() - address) return nullptr;
+  if (!may_use(launch, *found)) return nullptr;
+  own.begin = found->begin;
+  own.end = found->end();
+  own.extent = std::move(found);
+  return own.extent.get();
 }
 
 ptx::Space space_of_generic(std::uint64_t& address) {
@@ -155,7 +165,8 @@ ptx::Space space_of_generic(std::uint64_t& address) {
 bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, unsigned bytes,
             AccessFlags access, Spot& spot) {
   if (space == PtxSpace::kGeneric) space = space_of_generic(address);
-  if (space == PtxSpace::kConst) space = PtxSpace::kGlobal;
+  const bool constant = space == PtxSpace::kConst;
+  if (constant) space = PtxSpace::kGlobal;
   spot = Spot{};
   spot.space = space;
   spot.address = address;
@@ -173,7 +184,7 @@ bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, 
     case PtxSpace::kParam:
       return locate_parameter(warp, lane, address, bytes, access, spot);
     default:
-      return locate_global(warp, lane, address, bytes, access, spot);
+      return locate_global(warp, lane, address, bytes, access, constant, spot);
   }
 }
 

@@ -34,6 +34,8 @@ struct Extent {
   std::string name;                     ///< of a module's variable, or ""
   std::shared_ptr<const void> backing;  ///< keeps data, written and cells alive
   std::uint64_t end() const { return begin + bytes; }
+  /// A variable in .const.
+  bool is_constant() const { return kind == MemoryKind::kModule && read_only; }
 };
 using ExtentPtr = std::shared_ptr<const Extent>;
 
