@@ -617,6 +617,59 @@ TEST(CudaRaces, AReadBackOnAnotherStream) {
   }
 }
 
+TEST(CudaRaces, ReadsOfAKernelStayWhenALargeCopyReads) {
+  for (const bool ordered : {true, false}) {
+    Streams streams;
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+    CUmodule loaded = nullptr;
+    CUfunction read = nullptr;
+    TWIN_OK(twin_test::load(kernel("  ld.global.u32 %r8, [%rd0];\n", "reader"), &loaded));
+    TWIN_OK(cuModuleGetFunction(&read, loaded, "reader"));
+    std::vector<void*> args = {&streams.data.address, &streams.data.address};
+    std::vector<std::uint32_t> host(4096);
+    TWIN_OK(cuLaunchKernel(read, 1, 1, 1, 1, 1, 1, 0, ordered ? streams.second : streams.first,
+                           args.data(), nullptr));
+    TWIN_OK(cuMemcpyDtoHAsync(host.data(), streams.data.address, 16384, streams.second));
+    streams.start(streams.second);
+    TWIN_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuda_twin_findings() == 0, ordered) << streams.first_finding();
+    TWIN_OK(cuModuleUnload(loaded));
+  }
+}
+
+TEST(CudaRaces, AnOldLargeCopyIsNotForgotten) {
+  constexpr std::size_t kHalf = 8192;
+  for (const bool ordered : {true, false}) {
+    Streams streams;
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+    const CUstream last = ordered ? streams.first : streams.second;
+    TWIN_OK(cuMemsetD8Async(streams.data.address, 1, kHalf, streams.first));
+    for (int i = 0; i < 5000; ++i) {
+      TWIN_OK(cuMemsetD8Async(streams.data.address + kHalf, 1, kHalf, streams.second));
+    }
+    TWIN_OK(cuMemsetD8Async(streams.data.address, 1, kHalf, last));
+    TWIN_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuda_twin_findings() == 0, ordered) << streams.first_finding();
+  }
+}
+
+TEST(CudaRaces, ManyLargeCopiesOfDifferentRanges) {
+  constexpr std::size_t kHalf = 8192;
+  for (const bool ordered : {true, false}) {
+    Streams streams;
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+    Buffer<std::uint8_t> data(kHalf + 8192 + 1000, 0);
+    TWIN_OK(cuCtxSynchronize());
+    TWIN_OK(cuMemsetD8Async(data.address, 1, kHalf, streams.first));
+    for (int i = 0; i < 1000; ++i) {
+      TWIN_OK(cuMemsetD8Async(data.address + kHalf + i, 1, 8192, streams.second));
+    }
+    TWIN_OK(cuMemsetD8Async(data.address, 1, kHalf, ordered ? streams.first : streams.second));
+    TWIN_OK(cuCtxSynchronize());
+    EXPECT_EQ(cuda_twin_findings() == 0, ordered) << streams.first_finding();
+  }
+}
+
 TEST(CudaRaces, NothingIsCheckedWhereTheSettingIsOff) {
   Streams streams;
   ASSERT_EQ(cuda_twin_set("CUDA_TWIN_CHECK_RACES", "off"), 1);

@@ -21,13 +21,19 @@ struct Addresses {
   unsigned count = 0;               ///< as Spots::count
 };
 
-/// Lanes 0 to n - 1 for some n, each `step` bytes after the one before.
+/// Lanes 0 to n - 1 for some n, each `step` bytes, a power of two, after the one before; else 0.
 unsigned run_length(const std::uint64_t (&at)[kLanes], LaneMask active, unsigned step) {
-  if ((active & (active + 1)) != 0) return 0;
   const auto count = static_cast<unsigned>(std::popcount(active));
+  if ((active & (active + 1)) != 0 || at[count - 1] - at[0] != std::uint64_t{count - 1} * step) {
+    return 0;
+  }
+  // Neighbours are not compared: vectors that overlap the stored ones would have to wait.
+  const auto shift = static_cast<unsigned>(std::countr_zero(step));
   std::uint64_t wrong = 0;
-  for (unsigned i = 0; i < kLanes; ++i) {
-    wrong |= i < count ? at[i] ^ (at[0] + std::uint64_t{i} * step) : 0;
+  if (active == kAllLanes) {
+    for (std::uint64_t i = 0; i < kLanes; ++i) wrong |= at[i] ^ (at[0] + (i << shift));
+  } else {
+    for (std::uint64_t i = 0; i < count; ++i) wrong |= at[i] ^ (at[0] + (i << shift));
   }
   return wrong == 0 ? count : 0;
 }
@@ -75,16 +81,23 @@ unsigned sectors_of(const Addresses& addresses, unsigned bytes) {
   if (addresses.count != 0) {
     return static_cast<unsigned>((addresses.high - 1) / 32 - addresses.low / 32 + 1);
   }
-  std::uint64_t sorted[kLanes];
-  std::copy(std::begin(addresses.at), std::end(addresses.at), sorted);
-  if (!std::is_sorted(std::begin(sorted), std::end(sorted))) {
-    std::sort(std::begin(sorted), std::end(sorted));
+  const auto& at = addresses.at;
+  std::uint64_t falls = 0;  // bit 63: an address is less than the one before
+  std::uint64_t steps = 0;  // to another sector
+  for (unsigned i = 1; i < kLanes; ++i) {
+    falls |= at[i] - at[i - 1];
+    steps += at[i] / 32 != at[i - 1] / 32 ? 1 : 0;
   }
+  const bool in_one = bytes <= 32 && (addresses.bits & (bytes - 1)) == 0;
+  if (falls >> 63 == 0 && in_one) return static_cast<unsigned>(steps + 1);
+  std::uint64_t sorted[kLanes];
+  std::copy(std::begin(at), std::end(at), sorted);
+  std::sort(std::begin(sorted), std::end(sorted));
   unsigned count = 0;
   std::uint64_t seen = 0;  // sectors below this are counted
-  for (const std::uint64_t at : sorted) {
-    const std::uint64_t first = std::max(at / 32, seen);
-    const std::uint64_t end = (at + bytes - 1) / 32 + 1;
+  for (const std::uint64_t address : sorted) {
+    const std::uint64_t first = std::max(address / 32, seen);
+    const std::uint64_t end = (address + bytes - 1) / 32 + 1;
     if (end > first) count += static_cast<unsigned>(end - first);
     seen = std::max(seen, end);
   }
@@ -94,11 +107,11 @@ unsigned sectors_of(const Addresses& addresses, unsigned bytes) {
 /// Passes beyond the first that 32 banks of 4 bytes need, for the first word of each lane.
 unsigned conflicts_of(const Addresses& addresses) {
   if (addresses.count != 0 || addresses.high - addresses.low <= 128) return 0;
-  std::uint64_t words[kLanes][kLanes];
+  std::uint32_t words[kLanes][kLanes];
   unsigned used[kLanes] = {};
   unsigned passes = 1;
   for (const std::uint64_t at : addresses.at) {
-    const std::uint64_t word = at / 4;
+    const auto word = static_cast<std::uint32_t>(at / 4);
     const auto bank = static_cast<unsigned>(word % kLanes);
     const auto end = words[bank] + used[bank];
     if (std::find(words[bank], end, word) != end) continue;
@@ -143,6 +156,9 @@ bool all_lanes_written(const Area& area, const Addresses& addresses, LaneMask ac
   if (addresses.count != 0) {
     return all_written(area.written, addresses.low - area.begin, addresses.high - addresses.low);
   }
+  constexpr std::uint64_t kNear = 4096;
+  const std::uint64_t range = addresses.high - addresses.low;
+  if (range <= kNear && all_written(area.written, addresses.low - area.begin, range)) return true;
   bool all = true;
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const std::uint64_t bit = addresses.at[std::countr_zero(left)] - area.begin;
@@ -215,38 +231,38 @@ bool run_is_ordered(Warp& warp, const Area& area, const Addresses& addresses, un
 /// last.
 LaneMask representatives(const Addresses& addresses, LaneMask active) {
   if (active != kAllLanes) return active;
-  LaneMask kept = LaneMask{1} | LaneMask{1} << (kLanes - 1);
-  for (unsigned i = 1; i + 1 < kLanes; ++i) {
-    const bool inner =
-        addresses.at[i] == addresses.at[i - 1] && addresses.at[i] == addresses.at[i + 1];
-    kept |= LaneMask{!inner} << i;
+  std::uint64_t near[kLanes] = {};  // 0: the address of the lane before
+  for (unsigned i = 1; i < kLanes; ++i) near[i] = addresses.at[i] - addresses.at[i - 1];
+  const LaneMask first = lanes_where([&](unsigned i) { return near[i] != 0; });
+  return first | first >> 1 | LaneMask{1} | LaneMask{1} << (kLanes - 1);
+}
+
+/// visit(byte, part) for the lanes of each page of cells: a lane's access is aligned, and in one
+/// page. The lanes for which it returns true.
+template <class Visit>
+LaneMask each_page(const Addresses& addresses, std::uint64_t base, unsigned bytes, LaneMask lanes,
+                   Visit visit) {
+  LanesPart part{addresses.at, base, 0, static_cast<unsigned>(std::countr_zero(bytes))};
+  LaneMask found = 0;
+  while (lanes != 0) {
+    const std::uint64_t byte = addresses.at[std::countr_zero(lanes)] + base;
+    part.lanes = lanes & lanes_where([&](unsigned i) {
+                   return ((addresses.at[i] + base) ^ byte) < kCellPageBytes;
+                 });
+    lanes &= ~part.lanes;
+    found |= visit(byte, part);
   }
-  return kept;
+  return found;
 }
 
-RunPart part_of(std::uint64_t at, unsigned bytes) {
-  RunPart part;
-  part.first = static_cast<unsigned>(at % kCellPageBytes);
-  part.bytes = bytes;
-  part.lane_shift = static_cast<unsigned>(std::countr_zero(bytes));
-  return part;
-}
-
-/// Those of `lanes` that may be in a race; the others are noted. Accesses are aligned, so that each
-/// is in one page.
+/// Those of `lanes` that may be in a race; the others are noted.
 LaneMask scan_shared_lanes(Warp& warp, const Addresses& addresses, unsigned bytes,
                            AccessFlags access, LaneMask lanes) {
   SharedRaces& races = *warp.block->shared_races;
-  Marks marks = races.marks(warp, access);
-  const Mark first = marks.own;
-  LaneMask doubtful = 0;
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-    marks.own = first | Mark{lane} << kMarkLaneShift;
-    const std::uint64_t at = addresses.at[lane];
-    if (!scan(races.page(at), part_of(at, bytes), marks)) doubtful |= LaneMask{1} << lane;
-  }
-  return doubtful;
+  const Marks marks = races.marks(warp, access);
+  return each_page(addresses, 0, bytes, lanes, [&](std::uint64_t byte, const LanesPart& part) {
+    return scan_lanes(races.page(byte), part, marks);
+  });
 }
 
 LaneMask scan_global_lanes(Warp& warp, const Area& area, const Addresses& addresses, unsigned bytes,
@@ -254,25 +270,15 @@ LaneMask scan_global_lanes(Warp& warp, const Area& area, const Addresses& addres
   GlobalRaces& races = *warp.block->launch->global_races;
   if (area.extent->cells == nullptr || !races.fits()) return lanes;
   GlobalCells& cells = *area.extent->cells;
-  Marks marks = races.marks(warp, access);
-  const Mark first = marks.own;
+  const Marks marks = races.marks(warp, access);
   const std::uint64_t base = area.extent->cells_offset - area.begin;
-  PageInUse page;
-  std::uint64_t in_use = ~std::uint64_t{0};
-  bool ready = false;
-  LaneMask doubtful = 0;
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-    const std::uint64_t at = addresses.at[lane] + base;
-    if (at / kCellPageBytes != in_use) {
-      in_use = at / kCellPageBytes;
-      page.change(cells.page(at));
-      ready = page.get() != nullptr && ready_page(cells, *page.get(), at, races.generation());
-    }
-    marks.own = first | Mark{lane} << kMarkLaneShift;
-    if (ready && !scan(*page.get(), part_of(at, bytes), marks)) doubtful |= LaneMask{1} << lane;
-  }
-  return doubtful;
+  return each_page(addresses, base, bytes, lanes, [&](std::uint64_t byte, const LanesPart& part) {
+    CellPage* const page = cells.page(byte);
+    if (page == nullptr) return LaneMask{0};
+    const PageLock lock(*page);
+    if (!ready_page(cells, *page, byte, races.generation())) return LaneMask{0};
+    return scan_lanes(*page, part, marks);
+  });
 }
 
 bool check_races(Warp& warp, PtxSpace space, const Area& area, const Addresses& addresses,
@@ -366,6 +372,8 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
   PtxSpace space = constant ? PtxSpace::kGlobal : extra.space;
   if (space == PtxSpace::kGeneric) space = common_space(addresses);
   if (!is_fast(space)) {
+    // Of parameters by name, all lanes read the same.
+    if (space == PtxSpace::kParam && base.bank == Bank::kNone) active &= 0u - active;
     return resolve_each(warp, space, addresses, bytes, access, active, spots);
   }
   measure(addresses, active, bytes);

@@ -9,8 +9,7 @@ namespace cuda_twin {
 
 namespace {
 
-constexpr std::size_t kMostCovers = 256;
-constexpr unsigned kCoarsest = 2;
+constexpr std::size_t kMostCovers = 4096;
 
 }  // namespace
 
@@ -33,13 +32,26 @@ void CellPage::refine(unsigned shift) {
 void CellPage::clear() {
   std::fill(marks_.begin(), marks_.end(), 0);
   others_.clear();
-  newest = 0;
+  newest_write = newest_read = 0;
+  covers = 0;
 }
 
-void CellPage::cover(Mark mark) {
-  Mark* const first = (mark & kMarkWrite) != 0 ? writes() : reads();
-  std::fill(first, first + size(), mark);
-  newest = std::max(newest, mark);
+void CellPage::cover(std::uint64_t first, std::uint64_t end, Mark mark, Mark limit) {
+  refine(cell_shift_for(first, end));
+  note(mark);
+  const std::uint64_t begin = first >> shift_, count = (end - first) >> shift_;
+  if ((mark & kMarkWrite) != 0) {
+    std::fill_n(writes() + begin, count, mark);
+    return;
+  }
+  for (std::uint64_t i = begin; i < begin + count; ++i) {
+    if (reads()[i] < limit) {
+      reads()[i] = mark;
+    } else {
+      if (!has_others()) make_others();
+      others()[i] = mark;
+    }
+  }
 }
 
 void CellPage::wait() {
@@ -94,41 +106,29 @@ CellPage* GlobalCells::page(std::uint64_t offset) {
   return made;
 }
 
-void GlobalCells::add_cover(const Cover& cover) {
-  const std::lock_guard lock(mutex_);
+void GlobalCells::append_cover(const Cover& cover) {
   if (covers_.size() == kMostCovers) {
     covers_.erase(covers_.begin(), covers_.begin() + kMostCovers / 2);
-    dropped_covers_ += kMostCovers / 2;
   }
   covers_.push_back(cover);
-  cover_count_.store(dropped_covers_ + covers_.size(), std::memory_order_release);
-}
-
-std::vector<GlobalCells::Cover> GlobalCells::covers() const {
-  const std::lock_guard lock(mutex_);
-  return covers_;
+  covers_.back().number = last_cover_.load(std::memory_order_relaxed) + 1;
+  last_cover_.store(covers_.back().number, std::memory_order_release);
 }
 
 void GlobalCells::take_covers(CellPage& page, std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t begin = offset / kCellPageBytes * kCellPageBytes;
-  const std::size_t first = page.covers < dropped_covers_ ? 0 : page.covers - dropped_covers_;
-  for (std::size_t i = first; i < covers_.size(); ++i) {
-    const Cover& cover = covers_[i];
-    if (cover.generation != page.generation) continue;
-    if (cover.begin <= begin && cover.end >= begin + kCellPageBytes) {
-      page.cover(cover.mark);
+  const std::uint64_t end = begin + kCellPageBytes;
+  const auto first = std::partition_point(covers_.begin(), covers_.end(), [&](const Cover& cover) {
+    return cover.number <= page.covers;
+  });
+  for (auto cover = first; cover != covers_.end(); ++cover) {
+    if (cover->generation != page.generation || cover->end <= begin || cover->begin >= end)
       continue;
-    }
-    if (cover.end <= begin || cover.begin >= begin + kCellPageBytes) continue;
-    const std::uint64_t from = std::max(cover.begin, begin) - begin;
-    const std::uint64_t to = std::min(cover.end, begin + kCellPageBytes) - begin;
-    if ((from | to) % 4 != 0) page.refine(0);
-    Mark* const marks = (cover.mark & kMarkWrite) != 0 ? page.writes() : page.reads();
-    std::fill(marks + (from >> page.shift()), marks + (to >> page.shift()), cover.mark);
-    page.newest = std::max(page.newest, cover.mark);
+    page.cover(std::max(cover->begin, begin) - begin, std::min(cover->end, end) - begin,
+               cover->mark, cover->limit);
   }
-  page.covers = dropped_covers_ + covers_.size();
+  page.covers = last_cover_.load(std::memory_order_relaxed);
 }
 
 }  // namespace cuda_twin

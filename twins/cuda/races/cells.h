@@ -7,7 +7,9 @@
 // Higher bits belong to races/shared.h and races/global.h.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,8 +30,16 @@ inline bool conflict(Mark a, Mark b) {
 }
 
 inline constexpr unsigned kCellPageBytes = 1024;
+/// Cells of a fresh page have 1 << kCoarsest bytes, the widest access of a lane.
+inline constexpr unsigned kCoarsest = 4;
 
-/// The cells of 1 KiB. A cell stands for 4 bytes, or fewer once a shorter access came.
+/// The largest cells whose borders are at both of these bytes: 1 << result bytes.
+inline unsigned cell_shift_for(std::uint64_t first, std::uint64_t end) {
+  return static_cast<unsigned>(std::countr_zero(first | end | std::uint64_t{1} << kCoarsest));
+}
+
+/// The cells of 1 KiB. A cell stands for 16 bytes, or fewer once a shorter access came: an access
+/// is to all bytes of its cells.
 class CellPage {
  public:
   CellPage();
@@ -39,8 +49,8 @@ class CellPage {
   /// Makes cells of 1 << shift bytes, if they are larger.
   void refine(unsigned shift);
   void clear();
-  /// Writes or reads of the whole page.
-  void cover(Mark mark);
+  /// A write or a read of bytes [first, end). Accesses with marks below `limit` are ordered before.
+  void cover(std::uint64_t first, std::uint64_t end, Mark mark, Mark limit);
 
   unsigned size() const { return kCellPageBytes >> shift_; }
   Mark* writes() { return marks_.data(); }
@@ -58,13 +68,19 @@ class CellPage {
   std::atomic<bool> locked{false};
   CellPage* next = nullptr;      ///< of all pages of an allocation
   std::uint64_t generation = 0;  ///< of the numbers of work in the marks
-  std::size_t covers = 0;        ///< covers of the allocation that are in the cells
-  Mark newest = 0;
+  std::uint64_t covers = 0;      ///< number of the last cover that is in the cells
+  /// No write, and no read, of the page has a larger mark: mostly all are ordered before an access
+  /// because these are.
+  Mark newest_write = 0, newest_read = 0;
+  void note(Mark mark) {
+    Mark& newest = (mark & kMarkWrite) != 0 ? newest_write : newest_read;
+    if (mark > newest) newest = mark;
+  }
 
  private:
   static void wait();
 
-  unsigned shift_ = 2;
+  unsigned shift_ = kCoarsest;
   std::vector<Mark> marks_;  ///< writes, then reads
   std::vector<Mark> others_;
 };
@@ -103,17 +119,43 @@ class GlobalCells {
   struct Cover {
     std::uint64_t begin = 0, end = 0, generation = 0;
     Mark mark = 0;
+    Mark limit = 0;            ///< accesses with marks below this are ordered before
+    std::uint64_t number = 0;  ///< in order, from 1
   };
-  void add_cover(const Cover& cover);
-  std::vector<Cover> covers() const;
+  /// Those that it makes needless go: all that races with them races with it. `is_before` says
+  /// whether an access is ordered before this one.
+  template <class IsBefore>
+  void add_cover(const Cover& cover, IsBefore is_before) {
+    const std::lock_guard lock(mutex_);
+    const bool write = (cover.mark & kMarkWrite) != 0;
+    std::erase_if(covers_, [&](const Cover& old) {
+      const bool inside = old.begin >= cover.begin && old.end <= cover.end;
+      return old.generation < cover.generation ||
+             (old.generation == cover.generation && inside &&
+              (write || (old.mark & kMarkWrite) == 0) && is_before(old.mark));
+    });
+    append_cover(cover);
+  }
+  /// The mark of the first cover for which `test` holds, or 0.
+  template <class Test>
+  Mark find_cover(Test test) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(covers_.begin(), covers_.end(), test);
+    return found == covers_.end() ? 0 : found->mark;
+  }
+  /// Whether a locked page has all covers.
+  bool is_current(const CellPage& page) const {
+    return page.covers == last_cover_.load(std::memory_order_acquire);
+  }
   /// Takes over the covers that a locked page lacks.
   void catch_up(CellPage& page, std::uint64_t offset) {
-    if (page.covers != cover_count_.load(std::memory_order_acquire)) take_covers(page, offset);
+    if (!is_current(page)) take_covers(page, offset);
   }
 
  private:
   using Table = std::atomic<CellPage*>;
   void take_covers(CellPage& page, std::uint64_t offset);
+  void append_cover(const Cover& cover);
   Table* table();
 
   std::uint64_t count_ = 0;
@@ -122,8 +164,7 @@ class GlobalCells {
   std::mutex copying_;  // locked before mutex_
   mutable std::mutex mutex_;
   std::vector<Cover> covers_;
-  std::size_t dropped_covers_ = 0;  ///< that were before covers_[0]
-  std::atomic<std::size_t> cover_count_{0};
+  std::atomic<std::uint64_t> last_cover_{0};  ///< number
 };
 
 }  // namespace cuda_twin

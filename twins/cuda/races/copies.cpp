@@ -14,14 +14,16 @@ struct Access {
   std::uint64_t work, generation;
   Mark limit, own;
 
+  bool is_after(Mark earlier) const {
+    return earlier < limit || works.ordered(work_of(earlier, generation), work);
+  }
   bool races_with(Mark earlier) const {
-    return earlier >= limit && conflict(earlier, own) &&
-           !works.ordered(work_of(earlier, generation), work);
+    return earlier >= limit && conflict(earlier, own) && !is_after(earlier);
   }
 };
 
 Mark race_in_cells(CellPage& page, std::uint64_t from, std::uint64_t to, const Access& access) {
-  if (page.newest < access.limit) return 0;
+  if (std::max(page.newest_write, page.newest_read) < access.limit) return 0;
   const auto first = static_cast<unsigned>(from >> page.shift());
   const auto end = static_cast<unsigned>((to + (1u << page.shift()) - 1) >> page.shift());
   for (unsigned i = first; i < end; ++i) {
@@ -34,13 +36,10 @@ Mark race_in_cells(CellPage& page, std::uint64_t from, std::uint64_t to, const A
 
 Mark race_with_covers(const GlobalCells& cells, std::uint64_t begin, std::uint64_t end,
                       const Access& access) {
-  for (const auto& cover : cells.covers()) {
+  return cells.find_cover([&](const GlobalCells::Cover& cover) {
     const bool overlaps = cover.begin < end && cover.end > begin;
-    if (overlaps && cover.generation == access.generation && access.races_with(cover.mark)) {
-      return cover.mark;
-    }
-  }
-  return 0;
+    return overlaps && cover.generation == access.generation && access.races_with(cover.mark);
+  });
 }
 
 /// In the pages that exist. `as_they_are`: without covers that a page has not taken over yet.
@@ -65,10 +64,7 @@ constexpr std::uint64_t kShort = 8192;  // rows of 2-D copies: marked at once
 
 /// Compares and marks each page under its lock.
 Mark mark_cells(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access) {
-  const auto ordered = [&](Mark earlier) {
-    return earlier < access.limit ||
-           access.works.ordered(work_of(earlier, access.generation), access.work);
-  };
+  const auto ordered = [&](Mark earlier) { return access.is_after(earlier); };
   Mark race = race_with_covers(cells, begin, end, access);
   each_cell_page(begin, end - begin, [&](std::uint64_t first, unsigned count) {
     CellPage* const page = cells.page(first);
@@ -86,7 +82,8 @@ Mark mark_cells(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, cons
 Mark mark_range(GlobalCells& cells, std::uint64_t begin, std::uint64_t end, const Access& access) {
   Mark race = race_with_covers(cells, begin, end, access);
   if (race == 0) race = race_in_pages(cells, begin, end, access, false);
-  cells.add_cover({begin, end, access.generation, access.own});
+  cells.add_cover({begin, end, access.generation, access.own, access.limit},
+                  [&](Mark earlier) { return access.is_after(earlier); });
   return race != 0 ? race : race_in_pages(cells, begin, end, access, true);
 }
 

@@ -79,7 +79,7 @@ std::uint64_t MarkLayout::block(Mark mark) const {
   return field(mark, block_shift(), kWorkShift - block_shift());
 }
 
-bool ready_page(GlobalCells& cells, CellPage& page, std::uint64_t offset,
+bool renew_page(GlobalCells& cells, CellPage& page, std::uint64_t offset,
                 std::uint64_t generation) {
   if (page.generation > generation) return false;
   if (page.generation < generation) {

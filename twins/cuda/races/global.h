@@ -79,6 +79,11 @@ class GlobalRaces {
 
 /// Readies a locked page for marks of a generation. False if the page has a later one: it is left
 /// alone.
-bool ready_page(GlobalCells& cells, CellPage& page, std::uint64_t offset, std::uint64_t generation);
+bool renew_page(GlobalCells& cells, CellPage& page, std::uint64_t offset, std::uint64_t generation);
+inline bool ready_page(GlobalCells& cells, CellPage& page, std::uint64_t offset,
+                       std::uint64_t generation) {
+  return (page.generation == generation && cells.is_current(page)) ||
+         renew_page(cells, page, offset, generation);
+}
 
 }  // namespace cuda_twin

@@ -29,16 +29,11 @@ void each_cell_page(std::uint64_t begin, std::uint64_t bytes, Visit visit) {
   }
 }
 
-/// The largest cells that `count` bytes from `first` on fill: 1 << result bytes.
-inline unsigned cell_shift_for(std::uint64_t first, std::uint64_t count) {
-  return static_cast<unsigned>(std::countr_zero((first | count) | 4));
-}
-
 /// Puts `own` into the cells of bytes [first, first + count) of the page. The mark of an access
 /// that is a race with it, or 0. `ordered` says so of an earlier access.
 template <class Ordered>
 Mark update(CellPage& page, std::uint64_t first, unsigned count, Mark own, Ordered ordered) {
-  page.refine(cell_shift_for(first, count));
+  page.refine(cell_shift_for(first, first + count));
   const unsigned shift = page.shift();
   const auto begin = static_cast<unsigned>(first >> shift);
   const auto end = static_cast<unsigned>((first + count) >> shift);
@@ -62,7 +57,7 @@ Mark update(CellPage& page, std::uint64_t first, unsigned count, Mark own, Order
       page.others()[i] = own;
     }
   }
-  page.newest = std::max(page.newest, own);
+  page.note(own);
   return race;
 }
 
