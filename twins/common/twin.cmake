@@ -1,15 +1,15 @@
 # For every twin's CMakeLists.txt: add_twin() makes, exports and installs the libraries that its libraries.txt lists.
 include_guard(GLOBAL)
 
-# twin_names(OUT): the twins, which are the folders beside common/ that have a libraries.txt. A twin with a file little-endian.txt, which
-# says why, is left out on big-endian hosts.
+# twin_names(OUT [ALL]): the twins, which are the folders beside common/ that have a libraries.txt. A twin with a file little-endian.txt,
+# which says why, is left out on big-endian hosts, except with ALL.
 function(twin_names out)
   file(GLOB lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../*/libraries.txt)
   set(names "")
   foreach(list IN LISTS lists)
     cmake_path(GET list PARENT_PATH folder)
     cmake_path(GET folder FILENAME name)
-    if(EXISTS ${folder}/little-endian.txt AND CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
+    if(NOT "ALL" IN_LIST ARGN AND EXISTS ${folder}/little-endian.txt AND CMAKE_CXX_BYTE_ORDER STREQUAL "BIG_ENDIAN")
       continue()
     endif()
     list(APPEND names ${name})

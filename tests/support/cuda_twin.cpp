@@ -1,0 +1,69 @@
+#include "support/cuda_twin.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "test_paths.h"
+
+namespace shunt::test {
+
+CudaTwin::CudaTwin() : path_(SHUNT_TEST_CUDA_TWIN) {
+  if (path_.empty()) return;
+  library_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(library_, nullptr) << dlerror();
+  if (there()) reset();
+}
+
+CudaTwin::~CudaTwin() {
+  if (!there()) return;
+  reset();
+  dlclose(library_);
+}
+
+void CudaTwin::reset() {
+  find<void()>("cuda_twin_reset_settings")();
+  restart();
+}
+
+void CudaTwin::restart() {
+  find<void()>("cuda_twin_reset")();
+}
+
+template <class F>
+F* CudaTwin::find(const char* name) const {
+  return reinterpret_cast<F*>(dlsym(library_, name));
+}
+
+Options CudaTwin::options() const {
+  Options options;
+  options.threads = 2;
+  options.libraries["cuda"] = path_;
+  return options;
+}
+
+void CudaTwin::set(const char* name, const char* value) {
+  EXPECT_NE(find<int(const char*, const char*)>("cuda_twin_set")(name, value), 0)
+      << name << "=" << value;
+}
+
+std::uint64_t CudaTwin::live() const {
+  constexpr int kAllocations = 0, kPinned = 2, kModules = 5, kStreams = 6, kEvents = 7;
+  const auto count = find<std::uint64_t(int)>("cuda_twin_count_live");
+  std::uint64_t live = 0;
+  for (const int kind : {kAllocations, kPinned, kModules, kStreams, kEvents}) live += count(kind);
+  return live;
+}
+
+std::vector<std::string> CudaTwin::findings() const {
+  const auto count = find<std::size_t()>("cuda_twin_findings");
+  const auto get = find<int(std::size_t, const char**, const char**)>("cuda_twin_finding");
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < count(); ++i) {
+    const char* check = nullptr;
+    const char* text = nullptr;
+    if (get(i, &check, &text) != 0) texts.push_back(std::string(check) + ": " + text);
+  }
+  return texts;
+}
+
+}  // namespace shunt::test

@@ -1,0 +1,45 @@
+// The twin of NVIDIA's driver, for tests: its path, its settings, its counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shunt/options.h"
+
+namespace shunt::test {
+
+/// The twin as after its start, with one device: what was left of it before is gone. Make it before
+/// a registry, and let it go after that.
+class CudaTwin {
+ public:
+  /// If there is no twin in this build, it is not there().
+  CudaTwin();
+  ~CudaTwin();
+  CudaTwin(const CudaTwin&) = delete;
+  CudaTwin& operator=(const CudaTwin&) = delete;
+
+  bool there() const { return library_ != nullptr; }
+  const std::string& path() const { return path_; }
+  /// A registry whose CUDA backend has it.
+  Options options() const;
+  /// Fails the test if there is no such setting.
+  void set(const char* name, const char* value);
+  /// Drops all contexts, objects, findings and lost devices; settings stay. Not while a registry
+  /// has the twin.
+  void restart();
+  /// Objects alive on all devices: allocations, pinned allocations, streams, events, modules.
+  std::uint64_t live() const;
+  /// What the checks have found: text of each finding.
+  std::vector<std::string> findings() const;
+
+ private:
+  void reset();
+  template <class F>
+  F* find(const char* name) const;
+
+  std::string path_;
+  void* library_ = nullptr;
+};
+
+}  // namespace shunt::test
