@@ -1,0 +1,59 @@
+// The backend's entry point: opens NVIDIA's driver and makes a device of each card.
+#include <string>
+#include <vector>
+
+#include "backends/cuda/device.h"
+#include "shunt/abi_token.h"
+#include "shunt/message.h"
+#include "shunt/registry.h"
+
+namespace shunt::cuda {
+
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(std::vector<std::unique_ptr<CudaDevice>> devices, std::string note)
+      : owned_(std::move(devices)), note_(std::move(note)) {
+    for (const auto& device : owned_) devices_.push_back(device.get());
+  }
+  std::string_view name() const override { return "cuda"; }
+  std::span<Device* const> devices() override { return devices_; }
+  std::string_view note() const override { return note_; }
+
+ private:
+  std::vector<std::unique_ptr<CudaDevice>> owned_;
+  std::vector<Device*> devices_;
+  std::string note_;
+};
+
+Result<std::unique_ptr<Backend>> create(const Options& options) {
+  if (!has_modules()) {
+    return fail(ErrorCode::kUnsupported,
+                "this build has no CUDA kernels: install clang-19 and build again");
+  }
+  SHUNT_ASSIGN(const auto driver, Driver::open(options));
+  std::vector<std::unique_ptr<CudaDevice>> devices;
+  std::string note;
+  for (int i = 0; i < driver->device_count(); ++i) {
+    DeviceNumber number = 0;
+    SHUNT_TRY(
+        driver->check(driver->symbols().device_get(&number, i), name_of<&Symbols::device_get>()));
+    auto device = CudaDevice::create(driver, number, static_cast<int>(devices.size()));
+    if (device) {
+      devices.push_back(std::move(*device));
+    } else {
+      note += (note.empty() ? "" : "; ") + device.error().message();
+    }
+  }
+  return std::make_unique<CudaBackend>(std::move(devices), std::move(note));
+}
+
+}  // namespace
+
+}  // namespace shunt::cuda
+
+extern "C" const shunt::BackendEntry* SHUNT_BACKEND_ENTRY() {
+  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "cuda", shunt::cuda::create};
+  return &entry;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend_support/device_health.h"
+#include "backend_support/pinned_memory.h"
+#include "backends/cuda/memory.h"
+#include "backends/cuda/program.h"
+#include "shunt/device.h"
+
+namespace shunt::cuda {
+
+/// An NVIDIA GPU.
+class CudaDevice final : public Device {
+ public:
+  /// Unsupported, with a reason for users, if the card is too old.
+  static Result<std::unique_ptr<CudaDevice>> create(const std::shared_ptr<Driver>& driver,
+                                                    DeviceNumber number, int ordinal);
+  std::string_view name() const override { return info_.name; }
+  DeviceInfo info() const override { return info_; }
+  std::uint64_t memory_free() const override;
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
+    return table_.supports(graph, node, target_, memory);
+  }
+  bool can_read(const BufferType& type) const override { return &type == &memory_; }
+  BufferType& memory() override { return memory_; }
+  BufferType* staging_memory() override { return &staging_; }
+  Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range) override;
+  Result<std::unique_ptr<Stream>> open_stream() override;
+  bool has_transfer_queue() const override { return true; }
+  Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+
+ private:
+  CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target);
+
+  std::shared_ptr<Context> context_;
+  DeviceInfo info_;
+  CudaTarget target_;
+  Table table_;
+  DeviceMemory memory_;
+  PinnedMemory staging_;
+  Modules modules_;
+  std::shared_ptr<DeviceHealth> health_;
+};
+
+}  // namespace shunt::cuda

@@ -1,0 +1,72 @@
+// A kernel of this backend: which nodes it computes, and the launches that do so.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "backends/cuda/gpu/shared.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/target.h"
+#include "device/kernel_table.h"
+
+namespace shunt::cuda {
+
+/// A launch as a kernel describes it.
+struct LaunchPlan {
+  std::string kernel;          ///< its name in the PTX
+  std::int64_t items = 0;      ///< work at the dynamic dimensions' maximum
+  std::int64_t per_block = 1;  ///< items of a block
+  unsigned threads = 256;      ///< of a block
+  std::vector<std::byte> parameters;
+};
+
+/// The node of a binding, with the addresses of its tensors.
+class BoundNode {
+ public:
+  BoundNode(const Graph& graph, NodeId id, const Addresses& addresses, DevicePointer run)
+      : view_(graph, id), graph_(graph), id_(id), addresses_(addresses), run_(run) {}
+  const NodeView& view() const { return view_; }
+  /// The first member of the parameters.
+  gpu::Common common() const;
+  /// A source that is not given has no data.
+  gpu::TensorArg source(std::size_t i) const;
+  gpu::TensorArg result() const;
+
+ private:
+  gpu::TensorArg tensor(NodeId id) const;
+
+  NodeView view_;
+  const Graph& graph_;
+  NodeId id_;
+  const Addresses& addresses_;
+  DevicePointer run_;
+};
+
+class CudaKernel : public Kernel<CudaTarget> {
+ public:
+  /// The file of kernels that plan() names: "rms_norm" for kernels/rms_norm.cu.
+  virtual std::string_view module() const = 0;
+  virtual LaunchPlan plan(const BoundNode& node) const = 0;
+};
+
+/// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.
+using KernelList = std::span<const CudaKernel* const>;
+
+template <class Parameters>
+std::vector<std::byte> bytes_of(const Parameters& parameters) {
+  std::vector<std::byte> bytes(sizeof parameters);
+  std::memcpy(bytes.data(), &parameters, sizeof parameters);
+  return bytes;
+}
+
+/// Rows of a tensor at the dynamic dimensions' maximum.
+std::int64_t row_count(const Tensor& tensor);
+
+/// "F32_F16", as names of kernels end.
+std::string type_suffix(std::initializer_list<DType> types);
+
+/// No, with the type, unless it is one of these.
+Support expect_types(std::string_view what, DType type, std::initializer_list<DType> known);
+
+}  // namespace shunt::cuda

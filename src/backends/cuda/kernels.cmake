@@ -1,0 +1,61 @@
+# How kernels become PTX: shunt_cuda_modules().
+find_program(SHUNT_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 clang++-22 clang++ DOC "clang++ 19 or newer, for CUDA kernels")
+
+# Contraction is off, so that IEEE operations give the same bits on every card. The PTX version decides which drivers take it.
+set(cuda_flags -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -ffp-contract=off -O3 -std=c++20
+  -Wall -Wextra -Werror)
+set(cuda_base_flags --cuda-gpu-arch=sm_61 --cuda-feature=+ptx60)
+
+# shunt_cuda_probe(OUT): whether the compiler makes PTX of a kernel.
+function(shunt_cuda_probe out)
+  set(${out} OFF PARENT_SCOPE)
+  if(NOT SHUNT_CUDA_CLANG)
+    message(STATUS "No CUDA kernels: there is no clang++ (Debian's clang-19)")
+    return()
+  endif()
+  set(probe ${CMAKE_CURRENT_BINARY_DIR}/probe)
+  execute_process(
+    COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src
+      -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/begin_run.cu -o ${probe}.ptx
+    RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE error)
+  if(status EQUAL 0)
+    set(${out} ON PARENT_SCOPE)
+  else()
+    message(STATUS "No CUDA kernels: ${SHUNT_CUDA_CLANG} can't compile them; clang++ 19 or newer can")
+  endif()
+endfunction()
+
+# shunt_cuda_modules(OUT): compiles kernels/*.cu and sets OUT to the generated sources that contain the PTX. module_list.inc has the table.
+function(shunt_cuda_modules out)
+  shunt_cuda_probe(works)
+  set(rows "")
+  set(declarations "")
+  set(sources "")
+  if(works)
+    file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.cu)
+    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/*.h ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.h)
+    foreach(kernel IN LISTS kernels)
+      cmake_path(GET kernel STEM name)
+      set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.base.ptx)
+      set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
+      add_custom_command(OUTPUT ${source}
+        COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
+        COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
+        DEPENDS ${kernel} ${headers} ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
+        COMMENT "Compiling CUDA kernels ${name}" VERBATIM)
+      list(APPEND sources ${source})
+      string(APPEND declarations "extern const char* const k_${name}_base;\nextern const unsigned long k_${name}_base_size;\n")
+      string(APPEND rows "  {\"${name}\", Level::kBase, {k_${name}_base, k_${name}_base_size}},\n")
+    endforeach()
+  else()
+    set(rows "  {},  // this build has none\n")
+  endif()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/module_list.inc CONTENT
+"// Generated from the names of the files in kernels/.
+const ModuleText kModules[] = {
+${rows}};
+" @ONLY)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/module_declarations.inc CONTENT "${declarations}" @ONLY)
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()

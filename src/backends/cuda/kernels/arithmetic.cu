@@ -1,0 +1,46 @@
+// An element a thread. The second operand is repeated along the dimensions that it divides.
+#include "backends/cuda/gpu/formats.h"
+#include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/kernels/params.h"
+
+using namespace shunt::cuda::gpu;
+
+namespace {
+
+template <class A, class B>
+DEVICE void compute(const ArithmeticParams& p) {
+  const Run& run = *p.common.run;
+  if (is_stopped(run)) return;
+  const Tensor y = tensor_of(p.y, run);
+  const i64 count = y.n[0] * count_rows(y);
+  if (block() * threads() >= count) return;
+  const Tensor a = tensor_of(p.a, run), b = tensor_of(p.b, run);
+  for (i64 e = block() * threads() + thread(); e < count; e += blocks() * threads()) {
+    const i64 i = e % y.n[0];
+    const RowIndex at = row_index(y, e / y.n[0]);
+    const float left = load<A>(row_at(a, at), i, a.stride[0]);
+    const u8* row = row_at(b, at.i1 % b.n[1], at.i2 % b.n[2], at.i3 % b.n[3]);
+    const float right = load<B>(row, i % b.n[0], b.stride[0]);
+    float value = left / right;
+    if (p.op == kAdd) value = left + right;
+    if (p.op == kSub) value = left - right;
+    if (p.op == kMul) value = left * right;
+    store<A>(row_at(y, at), i, y.stride[0], value);
+  }
+}
+
+}  // namespace
+
+#define ARITHMETIC(NAME, A, B)                        \
+  KERNEL void arithmetic_##NAME(ArithmeticParams p) { \
+    compute<A, B>(p);                                 \
+  }
+ARITHMETIC(F32_F32, F32, F32)
+ARITHMETIC(F32_F16, F32, F16)
+ARITHMETIC(F32_BF16, F32, Bf16)
+ARITHMETIC(F16_F32, F16, F32)
+ARITHMETIC(F16_F16, F16, F16)
+ARITHMETIC(F16_BF16, F16, Bf16)
+ARITHMETIC(BF16_F32, Bf16, F32)
+ARITHMETIC(BF16_F16, Bf16, F16)
+ARITHMETIC(BF16_BF16, Bf16, Bf16)

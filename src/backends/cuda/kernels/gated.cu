@@ -1,0 +1,63 @@
+// Gated units, an element a thread.
+#include "backends/cuda/gpu/formats.h"
+#include "backends/cuda/gpu/math.h"
+#include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/kernels/params.h"
+
+using namespace shunt::cuda::gpu;
+
+namespace {
+
+DEVICE float open(u64 op, float gate) {
+  switch (op) {
+    case kReglu:
+      return largest(gate, 0.0f);
+    case kGegluQuick:
+      return gate / (1 + exp(-1.702f * gate));
+    case kSwiglu:
+      return gate / (1 + exp(-gate));
+    default: {
+      const float u = 0.797884561f * (gate + 0.044715f * gate * gate * gate);
+      return gate / (1 + exp(-2 * u));
+    }
+  }
+}
+
+template <class Gate, class Up>
+DEVICE void compute(const GatedParams& p) {
+  const Run& run = *p.common.run;
+  if (is_stopped(run)) return;
+  const Tensor y = tensor_of(p.y, run);
+  const i64 count = y.n[0] * count_rows(y);
+  if (block() * threads() >= count) return;
+  const Tensor gates = tensor_of(p.gate, run), ups = tensor_of(p.up, run);
+  for (i64 e = block() * threads() + thread(); e < count; e += blocks() * threads()) {
+    const i64 i = e % y.n[0];
+    const RowIndex at = row_index(y, e / y.n[0]);
+    float gate = load<Gate>(row_at(gates, at), i, gates.stride[0]);
+    float up = ups.data != nullptr ? load<Up>(row_at(ups, at), i, ups.stride[0])
+                                   : load<Gate>(row_at(gates, at), i + y.n[0], gates.stride[0]);
+    if (p.swapped != 0) {
+      const float other = gate;
+      gate = up;
+      up = other;
+    }
+    store<Gate>(row_at(y, at), i, y.stride[0], open(p.op, gate) * up);
+  }
+}
+
+}  // namespace
+
+#define GATED(NAME, GATE, UP)               \
+  KERNEL void gated_##NAME(GatedParams p) { \
+    compute<GATE, UP>(p);                   \
+  }
+GATED(F32_F32, F32, F32)
+GATED(F32_F16, F32, F16)
+GATED(F32_BF16, F32, Bf16)
+GATED(F16_F32, F16, F32)
+GATED(F16_F16, F16, F16)
+GATED(F16_BF16, F16, Bf16)
+GATED(BF16_F32, Bf16, F32)
+GATED(BF16_F16, Bf16, F16)
+GATED(BF16_BF16, Bf16, Bf16)

@@ -1,0 +1,57 @@
+#include "shunt/ops/rows.h"
+#include "backends/cuda/kernel.h"
+#include "backends/cuda/kernels/params.h"
+
+namespace shunt::cuda {
+
+namespace {
+
+constexpr std::initializer_list<DType> kFloats = {DType::kF32, DType::kF16, DType::kBF16};
+
+class GetRows final : public CudaKernel {
+ public:
+  const Op& op() const override { return get_rows_op(); }
+  std::string_view module() const override { return "rows"; }
+  Support supports(const NodeView& node, const CudaTarget&) const override {
+    return expect_types("a table", node.source(0).dtype,
+                        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+                         DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K});
+  }
+
+  LaunchPlan plan(const BoundNode& node) const override {
+    const NodeView& view = node.view();
+    const gpu::GetRowsParams params = {node.common(), node.source(0), node.source(1),
+                                       node.result()};
+    return {.kernel = "get_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
+            .items = view.result().size(0) == 0 ? 0 : row_count(view.result()),
+            .parameters = bytes_of(params)};
+  }
+};
+
+class SetRows final : public CudaKernel {
+ public:
+  const Op& op() const override { return set_rows_op(); }
+  std::string_view module() const override { return "rows"; }
+  Support supports(const NodeView& node, const CudaTarget&) const override {
+    Support to = expect_types("a cache", node.source(0).dtype, kFloats);
+    return to ? expect_types("rows", node.source(1).dtype, kFloats) : to;
+  }
+
+  LaunchPlan plan(const BoundNode& node) const override {
+    const NodeView& view = node.view();
+    const gpu::SetRowsParams params = {node.common(), node.source(1), node.source(2),
+                                       node.result()};
+    return {.kernel = "set_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype,
+                                                 view.source(2).dtype}),
+            .items = view.source(1).size(0) == 0 ? 0 : row_count(view.source(1)),
+            .parameters = bytes_of(params)};
+  }
+};
+
+}  // namespace
+
+KernelList rows_kernels() {
+  return list_kernels<CudaKernel, GetRows, SetRows>();
+}
+
+}  // namespace shunt::cuda

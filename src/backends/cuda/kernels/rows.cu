@@ -1,0 +1,103 @@
+// Rows by their numbers: a row a block.
+#include "backends/cuda/gpu/formats.h"
+#include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/kernels/params.h"
+
+using namespace shunt::cuda::gpu;
+
+namespace {
+
+template <class Id>
+DEVICE i64 id_at(const Tensor& ids, i64 i0, i64 i1, i64 i2) {
+  return *(const Id*)(ids.data + i0 * ids.stride[0] + i1 * ids.stride[1] + i2 * ids.stride[2]);
+}
+
+/// False, with a fault reported, unless there is such a row.
+DEVICE bool check(const Common& common, i64 id, i64 rows) {
+  if (id >= 0 && id < rows) return true;
+  if (thread() == 0) report(*common.run, common.node, kIndexOutOfRange, id, rows);
+  return false;
+}
+
+template <class Read, class Id>
+DEVICE void get_rows(const GetRowsParams& p, Read read) {
+  const Run& run = *p.common.run;
+  if (is_stopped(run)) return;
+  const Tensor y = tensor_of(p.y, run);
+  if (block() >= count_rows(y)) return;
+  const Tensor table = tensor_of(p.table, run), ids = tensor_of(p.ids, run);
+  for (i64 row = block(); row < count_rows(y); row += blocks()) {
+    const RowIndex at = row_index(y, row);
+    const i64 id = id_at<Id>(ids, at.i1, at.i2, at.i3);
+    if (!check(p.common, id, table.n[1])) return;
+    const u8* from = row_at(table, id, at.i2, at.i3);
+    for (i64 i = thread(); i < y.n[0]; i += threads())
+      store<F32>(row_at(y, at), i, y.stride[0], read(from, i, table.stride[0]));
+  }
+}
+
+template <class To, class From, class Id>
+DEVICE void set_rows(const SetRowsParams& p) {
+  const Run& run = *p.common.run;
+  if (is_stopped(run)) return;
+  const Tensor rows = tensor_of(p.rows, run);
+  if (block() >= count_rows(rows)) return;
+  const Tensor ids = tensor_of(p.ids, run);
+  const Tensor y = tensor_of(p.y, run);
+  for (i64 row = block(); row < count_rows(rows); row += blocks()) {
+    const RowIndex at = row_index(rows, row);
+    const i64 id = id_at<Id>(ids, at.i1, at.i2 % ids.n[1], at.i3 % ids.n[2]);
+    if (!check(p.common, id, y.n[1])) return;
+    const u8* from = row_at(rows, at);
+    for (i64 i = thread(); i < y.n[0]; i += threads())
+      store<To>(row_at(y, id, at.i2, at.i3), i, y.stride[0], load<From>(from, i, rows.stride[0]));
+  }
+}
+
+template <class Plain>
+struct ReadPlain {
+  __attribute__((device)) float operator()(const u8* row, i64 i, i64 stride) const {
+    return load<Plain>(row, i, stride);
+  }
+};
+template <class Format>
+struct ReadBlocks {
+  __attribute__((device)) float operator()(const u8* row, i64 i, i64) const {
+    return element<Format>(row, i);
+  }
+};
+
+}  // namespace
+
+#define GET_ROWS(NAME, READ)                           \
+  KERNEL void get_rows_##NAME##_I32(GetRowsParams p) { \
+    get_rows<READ, i32>(p, READ{});                    \
+  }                                                    \
+  KERNEL void get_rows_##NAME##_I64(GetRowsParams p) { \
+    get_rows<READ, i64>(p, READ{});                    \
+  }
+GET_ROWS(F32, ReadPlain<F32>)
+GET_ROWS(F16, ReadPlain<F16>)
+GET_ROWS(BF16, ReadPlain<Bf16>)
+GET_ROWS(Q8_0, ReadBlocks<Q8_0>)
+GET_ROWS(Q4_0, ReadBlocks<Q4_0>)
+GET_ROWS(IQ4_NL, ReadBlocks<Iq4Nl>)
+GET_ROWS(Q4_K, ReadBlocks<Q4_K>)
+GET_ROWS(Q6_K, ReadBlocks<Q6_K>)
+
+#define SET_ROWS(TO_NAME, TO, FROM_NAME, FROM)                          \
+  KERNEL void set_rows_##TO_NAME##_##FROM_NAME##_I32(SetRowsParams p) { \
+    set_rows<TO, FROM, i32>(p);                                         \
+  }                                                                     \
+  KERNEL void set_rows_##TO_NAME##_##FROM_NAME##_I64(SetRowsParams p) { \
+    set_rows<TO, FROM, i64>(p);                                         \
+  }
+SET_ROWS(F32, F32, F32, F32)
+SET_ROWS(F32, F32, F16, F16)
+SET_ROWS(F32, F32, BF16, Bf16)
+SET_ROWS(F16, F16, F32, F32)
+SET_ROWS(F16, F16, F16, F16)
+SET_ROWS(F16, F16, BF16, Bf16)
+SET_ROWS(BF16, Bf16, F32, F32)
+SET_ROWS(BF16, Bf16, F16, F16)
+SET_ROWS(BF16, Bf16, BF16, Bf16)

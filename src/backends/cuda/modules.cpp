@@ -1,0 +1,73 @@
+#include "backends/cuda/modules.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "shunt/message.h"
+
+namespace shunt::cuda {
+
+#include "module_declarations.inc"
+
+namespace {
+
+#include "module_list.inc"
+
+std::span<const ModuleText> modules() {
+  return kModules;
+}
+
+}  // namespace
+
+bool has_modules() {
+  return !modules().front().name.empty();
+}
+
+Modules::~Modules() {
+  for (const auto& [name, handle] : loaded_) (void)context_->call<&Symbols::module_unload>(handle);
+}
+
+Status Modules::load(std::string_view module, Level level) {
+  const std::lock_guard lock(mutex_);
+  SHUNT_TRY(load_locked(module, level));
+  return ok();
+}
+
+Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) {
+  const auto known = loaded_.find(module);
+  if (known != loaded_.end()) return known->second;
+  const auto text = std::ranges::find_if(
+      modules(), [&](const ModuleText& row) { return row.name == module && row.level == level; });
+  if (text == modules().end()) {
+    return fail(ErrorCode::kUnsupported, "this build has no CUDA kernels in \"{}\"", module);
+  }
+  std::array<char, 4096> log = {};
+  std::array options = {kErrorLog, kErrorLogBytes};
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  ModuleHandle handle = nullptr;
+  const Status status = context_->call<&Symbols::module_load_data>(
+      &handle, text->ptx.data(), static_cast<unsigned>(options.size()), options.data(),
+      values.data());
+  if (!status) {
+    Error error = status.error();
+    if (log[0] != '\0') return std::move(error).with_context(log.data());
+    return error;
+  }
+  loaded_.emplace(text->name, handle);
+  return handle;
+}
+
+Result<FunctionHandle> Modules::find(std::string_view module, Level level,
+                                     const std::string& kernel) {
+  const std::lock_guard lock(mutex_);
+  const auto known = functions_.find(kernel);
+  if (known != functions_.end()) return known->second;
+  SHUNT_ASSIGN(const ModuleHandle handle, load_locked(module, level));
+  FunctionHandle function = nullptr;
+  SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, handle, kernel.c_str()));
+  functions_.emplace(kernel, function);
+  return function;
+}
+
+}  // namespace shunt::cuda

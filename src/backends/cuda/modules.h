@@ -1,0 +1,48 @@
+// The kernels as PTX, which the driver turns into machine code for its device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "backends/cuda/driver.h"
+#include "backends/cuda/target.h"
+
+namespace shunt::cuda {
+
+/// One compiled file of kernels.
+struct ModuleText {
+  std::string_view name;  ///< "rms_norm", of kernels/rms_norm.cu
+  Level level = Level::kBase;
+  std::string_view ptx;  ///< ends with a zero byte
+};
+
+/// Whether this build has kernels: it has none if there was no suitable compiler.
+bool has_modules();
+
+/// The modules of one context. Loaded when they are first asked for. Thread-safe.
+class Modules {
+ public:
+  explicit Modules(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  Modules(const Modules&) = delete;
+  Modules& operator=(const Modules&) = delete;
+  ~Modules();
+
+  /// Loads a file's module, unless it is loaded. Unsupported if this build lacks it; Device, with
+  /// the driver's log, if the driver refuses it.
+  Status load(std::string_view module, Level level);
+  /// A kernel of a file, which is loaded if necessary.
+  Result<FunctionHandle> find(std::string_view module, Level level, const std::string& kernel);
+
+ private:
+  Result<ModuleHandle> load_locked(std::string_view module, Level level);
+
+  std::shared_ptr<Context> context_;
+  std::mutex mutex_;
+  std::map<std::string_view, ModuleHandle> loaded_;  // by ModuleText::name
+  std::map<std::string, FunctionHandle> functions_;
+};
+
+}  // namespace shunt::cuda

@@ -1,0 +1,234 @@
+#include "backends/cuda/native.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/memory.h"
+#include "shunt/message.h"
+
+namespace shunt::cuda {
+
+class CudaEvent final : public NativeEvent {
+ public:
+  CudaEvent(std::shared_ptr<Context> context, EventHandle handle, EventHandle anchor,
+            double anchor_seconds)
+      : context_(std::move(context)),
+        handle_(handle),
+        anchor_(anchor),
+        anchor_seconds_(anchor_seconds) {}
+  ~CudaEvent() override { (void)context_->call<&Symbols::event_destroy>(handle_); }
+  EventHandle handle() const { return handle_; }
+  const Context& context() const { return *context_; }
+
+  Result<bool> wait(std::chrono::milliseconds most) override {
+    constexpr int kSpins = 200;
+    constexpr std::chrono::microseconds kPause{50};
+    const auto end = std::chrono::steady_clock::now() + most;
+    for (int i = 0;; ++i) {
+      SHUNT_ASSIGN(const Status32 status, context_->query<&Symbols::event_query>(handle_));
+      if (status == kSuccess) return true;
+      if (status != kNotReady)
+        return context_->driver().error(status, name_of<&Symbols::event_query>());
+      if (std::chrono::steady_clock::now() >= end) return false;
+      if (i < kSpins) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kPause);
+      }
+    }
+  }
+
+  std::optional<double> seconds() const override {
+    float milliseconds = 0;
+    const Status status =
+        context_->call<&Symbols::event_elapsed_time>(&milliseconds, anchor_, handle_);
+    if (!status) return std::nullopt;
+    return anchor_seconds_ + 1e-3 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  std::shared_ptr<Context> context_;
+  EventHandle handle_;
+  EventHandle anchor_;
+  double anchor_seconds_;
+};
+
+namespace {
+
+/// CUresult that end a context: 214 (ECC), 700, 714 to 719, 46.
+bool is_lost(Status32 status) {
+  return status == 46 || status == 214 || status == 700 || (status >= 714 && status <= 719) ||
+         status == 709;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Copy2d shape_of(const CopyShape& shape) {
+  Copy2d copy;
+  copy.bytes = shape.bytes;
+  copy.rows = shape.rows;
+  copy.from_pitch = shape.from_pitch;
+  copy.to_pitch = shape.to_pitch;
+  return copy;
+}
+
+}  // namespace
+
+CudaStream::CudaStream(std::shared_ptr<Context> context, FunctionHandle begin_run)
+    : context_(std::move(context)), begin_run_(begin_run) {}
+
+Result<std::unique_ptr<CudaStream>> CudaStream::create(std::shared_ptr<Context> context,
+                                                       FunctionHandle begin_run) {
+  std::unique_ptr<CudaStream> made(new CudaStream(context, begin_run));
+  SHUNT_TRY(context->call<&Symbols::stream_create>(&made->stream_, kStreamNonBlocking));
+  SHUNT_ASSIGN(made->record_, allocate_pinned(context, sizeof(gpu::FaultRecord)));
+  std::memset(made->record_.get(), 0, sizeof(gpu::FaultRecord));
+  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->stop_, sizeof(std::uint32_t)));
+  SHUNT_TRY(context->fill(made->stop_, sizeof(std::uint32_t), 0));
+  SHUNT_TRY(context->call<&Symbols::event_create>(&made->anchor_, kEventBlockingSync));
+  const double before = now();
+  SHUNT_TRY(context->call<&Symbols::event_record>(made->anchor_, made->stream_));
+  SHUNT_TRY(context->call<&Symbols::stream_synchronize>(made->stream_));
+  made->anchor_seconds_ = (before + now()) / 2;
+  return made;
+}
+
+CudaStream::~CudaStream() {
+  if (anchor_ != nullptr) (void)context_->call<&Symbols::event_destroy>(anchor_);
+  if (stop_ != 0) (void)context_->call<&Symbols::mem_free>(stop_);
+  if (stream_ != nullptr) (void)context_->call<&Symbols::stream_destroy>(stream_);
+}
+
+Result<std::unique_ptr<NativeEvent>> CudaStream::create_event(bool timed) {
+  EventHandle handle = nullptr;
+  SHUNT_TRY(context_->call<&Symbols::event_create>(
+      &handle, kEventBlockingSync | (timed ? 0U : kEventDisableTiming)));
+  return std::make_unique<CudaEvent>(context_, handle, anchor_, anchor_seconds_);
+}
+
+Status CudaStream::launch(FunctionHandle function, unsigned blocks, unsigned threads,
+                          void* parameters) {
+  return context_->call<&Symbols::launch_kernel>(function, blocks, 1U, 1U, threads, 1U, 1U, 0U,
+                                                 stream_, &parameters,
+                                                 static_cast<void**>(nullptr));
+}
+
+Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
+  auto& binding = static_cast<CudaBinding&>(any);
+  {
+    const std::lock_guard lock(mutex_);
+    runs_[task % runs_.size()] = {task, binding.names};
+  }
+  gpu::BeginRunParams begin = {};
+  begin.run.address = binding.run;
+  for (std::size_t i = 0; i < args.dynamic_dims.size(); ++i)
+    begin.value.dims[i] = args.dynamic_dims[i];
+  begin.value.task = task;
+  begin.value.stop.address = stop_;
+  begin.value.record.address = reinterpret_cast<std::uint64_t>(record_.get());
+  SHUNT_TRY(launch(begin_run_, 1, 1, &begin));
+  for (Launch& each : binding.launches) {
+    if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
+      return fail(ErrorCode::kCancelled, "cancelled");
+    SHUNT_TRY(launch(each.function, each.blocks, each.threads, each.parameters.data()));
+  }
+  return ok();
+}
+
+Status CudaStream::write(std::uint64_t, Address to, std::span<const std::byte> from) {
+  if (from.empty()) return ok();
+  return context_->call<&Symbols::memcpy_to_device>(
+      device_address(to), static_cast<const void*>(from.data()), from.size(), stream_);
+}
+
+Status CudaStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
+  if (to.empty()) return ok();
+  return context_->call<&Symbols::memcpy_to_host>(static_cast<void*>(to.data()),
+                                                  device_address(from), to.size(), stream_);
+}
+
+Status CudaStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
+  if (bytes == 0) return ok();
+  return context_->call<&Symbols::memcpy_on_device>(device_address(to), device_address(from), bytes,
+                                                    stream_);
+}
+
+Status CudaStream::write_2d(std::uint64_t, Address to, const std::byte* from,
+                            const CopyShape& shape) {
+  if (shape.rows == 0 || shape.bytes == 0) return ok();
+  Copy2d copy = shape_of(shape);
+  copy.from_kind = kHostKind;
+  copy.from_host = from;
+  copy.to_kind = kDeviceKind;
+  copy.to_device = device_address(to);
+  return context_->call<&Symbols::memcpy_2d>(static_cast<const Copy2d*>(&copy), stream_);
+}
+
+Status CudaStream::read_2d(std::uint64_t, std::byte* to, Address from, const CopyShape& shape) {
+  if (shape.rows == 0 || shape.bytes == 0) return ok();
+  Copy2d copy = shape_of(shape);
+  copy.from_kind = kDeviceKind;
+  copy.from_device = device_address(from);
+  copy.to_kind = kHostKind;
+  copy.to_host = to;
+  return context_->call<&Symbols::memcpy_2d>(static_cast<const Copy2d*>(&copy), stream_);
+}
+
+Status CudaStream::record(NativeEvent& event) {
+  return context_->call<&Symbols::event_record>(static_cast<CudaEvent&>(event).handle(), stream_);
+}
+
+Result<bool> CudaStream::wait_for(NativeEvent& event) {
+  const auto* const own = dynamic_cast<const CudaEvent*>(&event);
+  if (own == nullptr) return false;
+  SHUNT_TRY(context_->call<&Symbols::stream_wait_event>(stream_, own->handle(), 0U));
+  return true;
+}
+
+std::shared_ptr<const NodeNames> CudaStream::names_of(std::uint64_t task) const {
+  const std::lock_guard lock(mutex_);
+  const RunNames& run = runs_[task % runs_.size()];
+  return run.task == task ? run.names : nullptr;
+}
+
+std::optional<NativeFailure> CudaStream::failure() {
+  const auto status = context_->query<&Symbols::event_query>(anchor_);
+  if (!status) return NativeFailure{.error = status.error(), .lost = true};
+  if (is_lost(*status)) {
+    return NativeFailure{
+        .error = context_->driver().error(*status, name_of<&Symbols::event_query>()), .lost = true};
+  }
+  const auto* const record = reinterpret_cast<volatile const gpu::FaultRecord*>(record_.get());
+  if (record->code == gpu::kNoFault) return std::nullopt;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const std::uint64_t task = record->task;
+  const std::int64_t value = record->value, bound = record->bound;
+  Error error = invalid("an index is out of range: {} is not from 0 to {}", value, bound - 1);
+  if (const auto names = names_of(task)) {
+    const auto name =
+        std::ranges::find(*names, NodeId{record->node}, &NodeNames::value_type::first);
+    if (name != names->end())
+      error = std::move(error).with_node(name->second).with_context(name->second);
+  }
+  return NativeFailure{.error = std::move(error), .task = task};
+}
+
+Status CudaStream::recover() {
+  SHUNT_TRY(context_->fill(stop_, sizeof(std::uint32_t), 0));
+  std::memset(record_.get(), 0, sizeof(gpu::FaultRecord));
+  return ok();
+}
+
+std::string CudaStream::nodes_of(const Binding& any) const {
+  const auto& names = *static_cast<const CudaBinding&>(any).names;
+  if (names.empty()) return {};
+  const std::string& first = names.front().second;
+  return names.size() == 1 ? first : first + " to " + names.back().second;
+}
+
+}  // namespace shunt::cuda

@@ -1,0 +1,62 @@
+// CUDA's streams and events, for EventStream.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "backend_support/native_stream.h"
+#include "backends/cuda/driver.h"
+#include "backends/cuda/gpu/shared.h"
+#include "backends/cuda/launch.h"
+
+namespace shunt::cuda {
+
+/// An event of the driver. Times are those of the stream's anchor, which was recorded at a known
+/// time of the host's clock.
+class CudaEvent;
+
+class CudaStream final : public NativeStream {
+ public:
+  static Result<std::unique_ptr<CudaStream>> create(std::shared_ptr<Context> context,
+                                                    FunctionHandle begin_run);
+  ~CudaStream() override;
+
+  Result<std::unique_ptr<NativeEvent>> create_event(bool timed) override;
+  Status run(std::uint64_t task, Binding& binding, const RunArgs& args) override;
+  Status write(std::uint64_t task, Address to, std::span<const std::byte> from) override;
+  Status read(std::uint64_t task, std::span<std::byte> to, Address from) override;
+  Status copy(std::uint64_t task, Address to, Address from, std::size_t bytes) override;
+  Status write_2d(std::uint64_t task, Address to, const std::byte* from,
+                  const CopyShape& shape) override;
+  Status read_2d(std::uint64_t task, std::byte* to, Address from, const CopyShape& shape) override;
+  Status record(NativeEvent& event) override;
+  Result<bool> wait_for(NativeEvent& event) override;
+  std::optional<NativeFailure> failure() override;
+  Status recover() override;
+  std::string nodes_of(const Binding& binding) const override;
+
+ private:
+  /// The names of the nodes of a run, for a fault that is found late.
+  struct RunNames {
+    std::uint64_t task = 0;
+    std::shared_ptr<const NodeNames> names;
+  };
+
+  CudaStream(std::shared_ptr<Context> context, FunctionHandle begin_run);
+  Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters);
+  std::shared_ptr<const NodeNames> names_of(std::uint64_t task) const;
+
+  std::shared_ptr<Context> context_;
+  FunctionHandle begin_run_;
+  StreamHandle stream_ = nullptr;
+  std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord
+  DevicePointer stop_ = 0;             // one word
+  EventHandle anchor_ = nullptr;
+  double anchor_seconds_ = 0;
+  mutable std::mutex mutex_;
+  std::array<RunNames, 64> runs_;  // the last ones, by task
+};
+
+}  // namespace shunt::cuda

@@ -1,0 +1,77 @@
+#include "backends/cuda/program.h"
+
+#include <algorithm>
+
+#include "backend_support/node_launch.h"
+#include "backends/cuda/memory.h"
+
+namespace shunt::cuda {
+
+namespace {
+
+struct PreparedNode {
+  NodeId id = 0;
+  const CudaKernel* kernel = nullptr;
+};
+
+/// Blocks of a launch whose blocks walk over the items: at most 8 waves of the card.
+unsigned block_count(const LaunchPlan& plan, const CudaTarget& target) {
+  constexpr std::int64_t kWaves = 8;
+  constexpr std::int64_t kThreadsPerMultiprocessor = 1024;  // that every card has room for
+  const std::int64_t wanted = (plan.items + plan.per_block - 1) / plan.per_block;
+  const std::int64_t wave =
+      target.multiprocessors * (kThreadsPerMultiprocessor / std::int64_t{plan.threads});
+  return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, kWaves * wave));
+}
+
+class CudaProgram final : public Program {
+ public:
+  CudaProgram(const SegmentView& segment, std::vector<PreparedNode> nodes, Modules& modules,
+              const CudaTarget& target)
+      : graph_(segment.graph), nodes_(std::move(nodes)), modules_(modules), target_(target) {
+    needs_.scratch_bytes = sizeof(gpu::Run);
+    auto names = std::make_shared<NodeNames>();
+    for (const PreparedNode& node : nodes_) names->emplace_back(node.id, graph_.describe(node.id));
+    names_ = std::move(names);
+  }
+  const Needs& needs() const override { return needs_; }
+
+  Result<std::unique_ptr<Binding>> bind(const Addresses& addresses) override {
+    auto binding = std::make_unique<CudaBinding>();
+    binding->run = device_address(addresses.scratch);
+    binding->names = names_;
+    for (const PreparedNode& node : nodes_) {
+      const BoundNode bound(graph_, node.id, addresses, binding->run);
+      LaunchPlan plan = node.kernel->plan(bound);
+      if (plan.items == 0) continue;
+      SHUNT_ASSIGN(const FunctionHandle function,
+                   modules_.find(node.kernel->module(), target_.level, plan.kernel));
+      binding->launches.push_back(
+          {function, block_count(plan, target_), plan.threads, std::move(plan.parameters)});
+    }
+    return binding;
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<PreparedNode> nodes_;
+  Modules& modules_;
+  const CudaTarget& target_;
+  std::shared_ptr<const NodeNames> names_;
+  Needs needs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
+                                         Modules& modules, const CudaTarget& target) {
+  std::vector<PreparedNode> nodes;
+  for (const NodeId id : segment.nodes) {
+    SHUNT_ASSIGN(const CudaKernel* const kernel, find_kernel(table, segment, id, target));
+    SHUNT_TRY(modules.load(kernel->module(), target.level));
+    nodes.push_back({id, kernel});
+  }
+  return std::make_unique<CudaProgram>(segment, std::move(nodes), modules, target);
+}
+
+}  // namespace shunt::cuda

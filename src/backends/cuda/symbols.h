@@ -1,0 +1,132 @@
+// The part of NVIDIA's driver library that is used, declared as its public documentation has it.
+// Bound by name when the library is opened: no header or toolkit of NVIDIA's is needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "backend_support/symbol_table.h"
+
+namespace shunt::cuda {
+
+/// CUresult.
+using Status32 = int;
+/// CUdevice: the number of a device.
+using DeviceNumber = int;
+/// CUdeviceptr: an address in a device's memory.
+using DevicePointer = std::uint64_t;
+using ContextHandle = struct CUctx_st*;
+using ModuleHandle = struct CUmod_st*;
+using FunctionHandle = struct CUfunc_st*;
+using StreamHandle = struct CUstream_st*;
+using EventHandle = struct CUevent_st*;
+
+/// CUresult, those that are handled.
+enum : Status32 {
+  kSuccess = 0,
+  kOutOfMemory = 2,
+  kNotReady = 600,
+};
+
+/// CUdevice_attribute.
+enum Attribute : int {
+  kClockRate = 13,  // kHz
+  kMultiprocessors = 16,
+  kIntegrated = 18,
+  kMemoryClockRate = 36,  // kHz
+  kMemoryBusWidth = 37,   // bits
+  kAsyncEngines = 40,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+};
+
+/// Flags of functions.
+enum : unsigned {
+  kStreamNonBlocking = 1,
+  kEventBlockingSync = 1,
+  kEventDisableTiming = 2,
+  kHostPortable = 1,
+  kHostMapped = 2,
+  kRegisterReadOnly = 8,
+};
+
+/// CUjit_option.
+enum JitOption : unsigned { kErrorLog = 5, kErrorLogBytes = 6 };
+
+/// CUmemorytype, as a copy has it.
+enum MemoryKind : unsigned { kHostKind = 1, kDeviceKind = 2 };
+
+/// CUDA_MEMCPY2D.
+struct Copy2d {
+  std::size_t from_x = 0, from_y = 0;
+  MemoryKind from_kind = kHostKind;
+  const void* from_host = nullptr;
+  DevicePointer from_device = 0;
+  void* from_array = nullptr;
+  std::size_t from_pitch = 0;
+  std::size_t to_x = 0, to_y = 0;
+  MemoryKind to_kind = kDeviceKind;
+  void* to_host = nullptr;
+  DevicePointer to_device = 0;
+  void* to_array = nullptr;
+  std::size_t to_pitch = 0;
+  std::size_t bytes = 0, rows = 0;
+};
+static_assert(sizeof(Copy2d) == 128);
+
+/// The functions, named as the library names them, without the prefix. Null where a library lacks
+/// one that is optional.
+struct Symbols {
+  Status32 (*init)(unsigned flags) = nullptr;
+  Status32 (*driver_get_version)(int*) = nullptr;
+  Status32 (*get_error_name)(Status32, const char**) = nullptr;
+  Status32 (*get_error_string)(Status32, const char**) = nullptr;
+  Status32 (*device_get_count)(int*) = nullptr;
+  Status32 (*device_get)(DeviceNumber*, int ordinal) = nullptr;
+  Status32 (*device_get_name)(char*, int bytes, DeviceNumber) = nullptr;
+  Status32 (*device_total_mem)(std::size_t*, DeviceNumber) = nullptr;
+  Status32 (*device_get_attribute)(int*, int attribute, DeviceNumber) = nullptr;
+  Status32 (*device_get_pci_bus_id)(char*, int bytes, DeviceNumber) = nullptr;
+  Status32 (*device_primary_ctx_retain)(ContextHandle*, DeviceNumber) = nullptr;
+  Status32 (*device_primary_ctx_release)(DeviceNumber) = nullptr;
+  Status32 (*ctx_push_current)(ContextHandle) = nullptr;
+  Status32 (*ctx_pop_current)(ContextHandle*) = nullptr;
+  Status32 (*mem_get_info)(std::size_t* free, std::size_t* total) = nullptr;
+  Status32 (*mem_alloc)(DevicePointer*, std::size_t) = nullptr;
+  Status32 (*mem_free)(DevicePointer) = nullptr;
+  Status32 (*mem_host_alloc)(void**, std::size_t, unsigned flags) = nullptr;
+  Status32 (*mem_free_host)(void*) = nullptr;
+  Status32 (*mem_host_get_device_pointer)(DevicePointer*, void*, unsigned flags) = nullptr;
+  Status32 (*mem_host_register)(void*, std::size_t, unsigned flags) = nullptr;
+  Status32 (*mem_host_unregister)(void*) = nullptr;
+  Status32 (*memcpy_to_device)(DevicePointer, const void*, std::size_t, StreamHandle) = nullptr;
+  Status32 (*memcpy_to_host)(void*, DevicePointer, std::size_t, StreamHandle) = nullptr;
+  Status32 (*memcpy_on_device)(DevicePointer, DevicePointer, std::size_t, StreamHandle) = nullptr;
+  Status32 (*memcpy_2d)(const Copy2d*, StreamHandle) = nullptr;
+  Status32 (*memset_bytes)(DevicePointer, unsigned char, std::size_t, StreamHandle) = nullptr;
+  Status32 (*module_load_data)(ModuleHandle*, const void*, unsigned, JitOption*, void**) = nullptr;
+  Status32 (*module_unload)(ModuleHandle) = nullptr;
+  Status32 (*module_get_function)(FunctionHandle*, ModuleHandle, const char*) = nullptr;
+  Status32 (*launch_kernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, unsigned shared, StreamHandle, void** parameters,
+                            void** extra) = nullptr;
+  Status32 (*stream_create)(StreamHandle*, unsigned flags) = nullptr;
+  Status32 (*stream_destroy)(StreamHandle) = nullptr;
+  Status32 (*stream_synchronize)(StreamHandle) = nullptr;
+  Status32 (*stream_wait_event)(StreamHandle, EventHandle, unsigned flags) = nullptr;
+  Status32 (*event_create)(EventHandle*, unsigned flags) = nullptr;
+  Status32 (*event_record)(EventHandle, StreamHandle) = nullptr;
+  Status32 (*event_query)(EventHandle) = nullptr;
+  Status32 (*event_elapsed_time)(float* milliseconds, EventHandle, EventHandle) = nullptr;
+  Status32 (*event_destroy)(EventHandle) = nullptr;
+};
+
+std::span<const SymbolRow<Symbols>> symbol_rows();
+/// The name of a function: for messages.
+template <auto Function>
+const char* name_of() {
+  return shunt::name_of<Function>(symbol_rows());
+}
+
+}  // namespace shunt::cuda

@@ -1,0 +1,49 @@
+// A real model on an NVIDIA GPU, by the twin of the driver, as a user runs it.
+#include <gmock/gmock.h>
+
+#include "support/run_command.h"
+#include "support/shared.h"
+#include "support/stories.h"
+#include "test_paths.h"
+
+namespace shunt::test::cuda_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kTwin = SHUNT_TEST_CUDA_TWIN;
+
+class CudaModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kTwin.empty()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
+    const std::string devices = run({"devices"}).out;
+    if (devices.find("cuda0") == std::string::npos) GTEST_SKIP() << devices;
+  }
+  static RunResult run(std::vector<std::string> words) {
+    words.insert(words.end(), {"--library", "cuda=" + kTwin});
+    return run_command(words);
+  }
+};
+
+/// The first tokens only: the twin computes few operations a second.
+TEST_F(CudaModel, BeginsTheSameTextAsTheCpuAlone) {
+  const Stories told = stories();
+  const RunResult result = run({"run", "--model", told.path, "-n", "4", "--temp", "0", "--prompt",
+                                told.prompt, "--devices", "cuda0", "--fallback", "deny"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string text = result.out.substr(0, result.out.size() - 1);
+  EXPECT_GT(text.size(), told.prompt.size() + 4);
+  EXPECT_THAT(told.text, StartsWith(text));
+}
+
+TEST_F(CudaModel, EveryOperationPassesVerify) {
+  const RunResult result =
+      run({"verify", "--model", stories().path, "--device", "cuda0", "--top", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr(" 0 wrong"));
+}
+
+}  // namespace
+}  // namespace shunt::test::cuda_test
