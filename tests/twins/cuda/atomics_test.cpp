@@ -243,6 +243,54 @@ TEST(CudaAtomics, ReductionsAndSemanticsCountTheSame) {
   }
 }
 
+/// The words before and after `code`, which works on the four words at [%rd0].
+std::pair<std::vector<U32>, std::vector<U32>> of_words(const std::string& code,
+                                                       const std::vector<U32>& start) {
+  Buffer<U32> cell(start);
+  Buffer<U32> out(4, 0);
+  const std::string text = module(
+      ".visible .entry k(.param .u64 cell, .param .u64 out)\n{\n.reg .b64 %rd<4>; .reg .b32 %r<9>; "
+      ".reg .b16 %h<9>;\nld.param.u64 %rd0, [cell];\nld.param.u64 %rd1, [out];\n" +
+      code + "\nret;\n}\n");
+  std::string log;
+  EXPECT_EQ(launch(text, "k", 1, 1, {&cell.address, &out.address}, 0, &log), CUDA_SUCCESS)
+      << code << ": " << log;
+  return {out.read(), cell.read()};
+}
+
+// 0x3C00 is 1 in f16, 0x3F80 in bf16; a number wins over a NaN, and -0 is less than +0.
+TEST(CudaAtomics, VectorsOfHalvesHaveExtremes) {
+  Gpu gpu;
+  const std::string f16 =
+      "mov.b16 %h1, 0xBC00; mov.b16 %h2, 0x8000; mov.b16 %h3, 0x7E00; mov.b16 %h4, 0x3C01;\n";
+  const std::vector<U32> start{0x00003C00, 0x7E013C00, 0, 0};
+  const auto least = of_words(f16 +
+                                  "atom.global.min.noftz.v4.f16 {%h5, %h6, %h7, %h8}, [%rd0], "
+                                  "{%h1, %h2, %h3, %h4};\n"
+                                  "st.global.v4.b16 [%rd1], {%h5, %h6, %h7, %h8};",
+                              start);
+  EXPECT_EQ(least.first, start);
+  EXPECT_EQ(least.second, (std::vector<U32>{0x8000BC00, 0x3C013C00, 0, 0}));
+  const auto most = of_words(f16 + "red.global.max.noftz.v4.f16 [%rd0], {%h1, %h2, %h3, %h4};",
+                             {0x00003C00, 0x7E013C00});
+  EXPECT_EQ(most.second, (std::vector<U32>{0x00003C00, 0x3C013C00}));
+  const auto pairs = of_words(
+      "mov.b32 %r1, 0x3F817FC1; mov.b32 %r2, 0xFF800001;\n"
+      "red.global.max.noftz.v2.bf16x2 [%rd0], {%r1, %r2};",
+      {0x3F807FC0, 0xBF808001});
+  EXPECT_EQ(pairs.second, (std::vector<U32>{0x3F817FFF, 0xBF800001}));
+  const auto smaller = of_words(
+      "mov.b32 %r1, 0x3F817F80; mov.b32 %r2, 0xFF800001;\n"
+      "red.global.min.noftz.v2.bf16x2 [%rd0], {%r1, %r2};",
+      {0x3F807FC0, 0xBF808001});
+  EXPECT_EQ(smaller.second, (std::vector<U32>{0x3F807F80, 0xFF808001}));
+  EXPECT_NE(compile_error("atom.global.min.v2.f16 {%h1, %h2}, [%l0], {%h3, %h4};"), CUDA_SUCCESS);
+  EXPECT_NE(compile_error("atom.global.min.noftz.f16 %h1, [%l0], %h3;"), CUDA_SUCCESS);
+  EXPECT_NE(compile_error("atom.global.min.v2.f32 {%f0, %f1}, [%l0], {%f2, %f3};"), CUDA_SUCCESS);
+  EXPECT_EQ(compile_error("atom.global.min.noftz.v2.f16 {%h1, %h2}, [%l0], {%h3, %h4};"),
+            CUDA_SUCCESS);
+}
+
 TEST(CudaAtomics, VectorsAddEachElement) {
   Gpu gpu;
   Buffer<float> cell({1, 2, 3, 4});

@@ -98,18 +98,34 @@ std::uint16_t add_half(std::uint16_t a, std::uint16_t b) {
 std::uint16_t add_bf16(std::uint16_t a, std::uint16_t b) {
   return float_to_bf16_rn(bf16_to_float(a) + bf16_to_float(b));
 }
-template <std::uint16_t (*kAdd)(std::uint16_t, std::uint16_t)>
-struct AddNarrow {
+/// A number wins over a NaN, and -0 is less than +0.
+template <std::uint16_t kInfinity, bool kGreater>
+std::uint16_t extreme(std::uint16_t a, std::uint16_t b) {
+  const auto is_nan = [](std::uint16_t x) { return (x & 0x7FFF) > kInfinity; };
+  if (is_nan(a)) return is_nan(b) ? std::uint16_t{0x7FFF} : b;
+  if (is_nan(b)) return a;
+  // Ordered as integers: the sign flipped, and with a sign all other bits, too.
+  const auto rank = [](std::uint16_t x) { return (x & 0x8000) != 0 ? 0xFFFF - x : x | 0x8000; };
+  return (rank(a) < rank(b)) == kGreater ? b : a;
+}
+template <bool kGreater>
+constexpr auto extreme_half = extreme<0x7C00, kGreater>;
+template <bool kGreater>
+constexpr auto extreme_bf16 = extreme<0x7F80, kGreater>;
+
+template <std::uint16_t (*kFunction)(std::uint16_t, std::uint16_t)>
+struct OfHalf {
   using Value = std::uint16_t;
-  static Value apply(Value old, Value b, Value) { return kAdd(old, b); }
+  static Value apply(Value old, Value b, Value) { return kFunction(old, b); }
 };
-template <std::uint16_t (*kAdd)(std::uint16_t, std::uint16_t)>
-struct AddPair {
+template <std::uint16_t (*kFunction)(std::uint16_t, std::uint16_t)>
+struct OfPair {
   using Value = std::uint32_t;
   static Value apply(Value old, Value b, Value) {
-    const std::uint32_t low = kAdd(static_cast<std::uint16_t>(old), static_cast<std::uint16_t>(b));
+    const std::uint32_t low =
+        kFunction(static_cast<std::uint16_t>(old), static_cast<std::uint16_t>(b));
     const std::uint32_t high =
-        kAdd(static_cast<std::uint16_t>(old >> 16), static_cast<std::uint16_t>(b >> 16));
+        kFunction(static_cast<std::uint16_t>(old >> 16), static_cast<std::uint16_t>(b >> 16));
     return low | high << 16;
   }
 };
@@ -214,10 +230,10 @@ constexpr Row kRows[] = {
     {AtomicOp::kAdd, Type::kU64, atomic<AtomicAdd<U64>>},
     {AtomicOp::kAdd, Type::kF32, atomic_add_f32},
     {AtomicOp::kAdd, Type::kF64, atomic<AddF64>},
-    {AtomicOp::kAdd, Type::kF16, atomic<AddNarrow<add_half>>},
-    {AtomicOp::kAdd, Type::kBf16, atomic<AddNarrow<add_bf16>>},
-    {AtomicOp::kAdd, Type::kF16x2, atomic<AddPair<add_half>>},
-    {AtomicOp::kAdd, Type::kBf16x2, atomic<AddPair<add_bf16>>},
+    {AtomicOp::kAdd, Type::kF16, atomic<OfHalf<add_half>>},
+    {AtomicOp::kAdd, Type::kBf16, atomic<OfHalf<add_bf16>>},
+    {AtomicOp::kAdd, Type::kF16x2, atomic<OfPair<add_half>>},
+    {AtomicOp::kAdd, Type::kBf16x2, atomic<OfPair<add_bf16>>},
     {AtomicOp::kInc, Type::kU32, atomic<Inc>},
     {AtomicOp::kDec, Type::kU32, atomic<Dec>},
     {AtomicOp::kMin, Type::kU32, atomic<Min<U32, U32>>},
@@ -231,10 +247,18 @@ constexpr Row kRows[] = {
 };
 constexpr Row kVectorRows[] = {
     {AtomicOp::kAdd, Type::kF32, atomic_vector<AddF32>},
-    {AtomicOp::kAdd, Type::kF16, atomic_vector<AddNarrow<add_half>>},
-    {AtomicOp::kAdd, Type::kBf16, atomic_vector<AddNarrow<add_bf16>>},
-    {AtomicOp::kAdd, Type::kF16x2, atomic_vector<AddPair<add_half>>},
-    {AtomicOp::kAdd, Type::kBf16x2, atomic_vector<AddPair<add_bf16>>},
+    {AtomicOp::kAdd, Type::kF16, atomic_vector<OfHalf<add_half>>},
+    {AtomicOp::kAdd, Type::kBf16, atomic_vector<OfHalf<add_bf16>>},
+    {AtomicOp::kAdd, Type::kF16x2, atomic_vector<OfPair<add_half>>},
+    {AtomicOp::kAdd, Type::kBf16x2, atomic_vector<OfPair<add_bf16>>},
+    {AtomicOp::kMin, Type::kF16, atomic_vector<OfHalf<extreme_half<false>>>},
+    {AtomicOp::kMin, Type::kBf16, atomic_vector<OfHalf<extreme_bf16<false>>>},
+    {AtomicOp::kMin, Type::kF16x2, atomic_vector<OfPair<extreme_half<false>>>},
+    {AtomicOp::kMin, Type::kBf16x2, atomic_vector<OfPair<extreme_bf16<false>>>},
+    {AtomicOp::kMax, Type::kF16, atomic_vector<OfHalf<extreme_half<true>>>},
+    {AtomicOp::kMax, Type::kBf16, atomic_vector<OfHalf<extreme_bf16<true>>>},
+    {AtomicOp::kMax, Type::kF16x2, atomic_vector<OfPair<extreme_half<true>>>},
+    {AtomicOp::kMax, Type::kBf16x2, atomic_vector<OfPair<extreme_bf16<true>>>},
 };
 
 Handler handler_in(std::span<const Row> rows, AtomicOp operation, Type type) {
