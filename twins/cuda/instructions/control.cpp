@@ -103,54 +103,86 @@ bool bind_brx(Binder& b) {
 
 // --- call
 
-ptx::Type bits_type(unsigned bits) {
-  return bits <= 16 ? ptx::Type::kB16 : bits <= 32 ? ptx::Type::kB32 : ptx::Type::kB64;
+using CallSlots = std::vector<FunctionInfo::Slot>;
+
+/// Without a formal parameter, the size of the operand says its type.
+ptx::Type type_of(const Binder& b, const Operand& operand, const ptx::Variable* formal) {
+  if (formal != nullptr) return formal->type;
+  const unsigned bits = b.register_bits(operand);
+  if (bits == 1) return ptx::Type::kPred;
+  if (bits == 0 || bits == 32) return ptx::Type::kB32;
+  return bits <= 16 ? ptx::Type::kB16 : bits <= 64 ? ptx::Type::kB64 : ptx::Type::kB128;
 }
 
-/// An argument or result: a register, a literal, or a .param variable. `formal` is null for an
-/// indirect call.
-bool bind_slot(Binder& b, const Operand& operand, const FunctionInfo::Slot* formal, bool result,
-               FunctionInfo::Slot& slot) {
-  if (operand.kind == Operand::Kind::kName) {
-    const auto place = b.local_place(operand);
-    if (!place) return false;
-    slot.offset = place->offset;
-    slot.bytes = place->bytes;
-  } else {
-    const unsigned formal_bits = formal == nullptr ? 32 : formal->reg.bytes * 8u;
-    const unsigned own = b.register_bits(operand);
-    const ptx::Type type = bits_type(own != 0 ? own : formal_bits);
-    slot.reg = result ? b.destination(operand, type, false, true) : b.source(operand, type);
-    slot.bytes = slot.reg.bytes;
-    if (result) {
-      b.writes(slot.reg);
-    } else {
-      b.reads(slot.reg);
-    }
+/// A register, a predicate or a literal.
+bool bind_register(Binder& b, const Operand& operand, ptx::Type type, bool result,
+                   CallSlots& slots) {
+  if (operand.negated) return b.fail("an argument cannot be negated");
+  FunctionInfo::Slot slot;
+  if (type == ptx::Type::kPred && operand.kind != Operand::Kind::kRegister &&
+      operand.kind != Operand::Kind::kSink) {
+    return b.fail("an argument is no predicate");
   }
-  if (b.failed()) return false;
-  const auto bytes = [](const FunctionInfo::Slot& s) {
-    return s.reg.bank == Bank::kNone ? s.bytes : s.reg.bytes;
-  };
-  if (formal != nullptr && bytes(*formal) != bytes(slot)) {
-    return b.fail("an argument of " + std::to_string(bytes(slot)) + " bytes for a parameter of " +
-                  std::to_string(bytes(*formal)));
+  if (type == ptx::Type::kPred) {
+    slot.reg = result ? b.predicate_destination(operand) : b.predicate_source(operand);
+  } else {
+    slot.reg = result ? b.destination(operand, type, false, true) : b.source(operand, type);
+  }
+  slot.bytes = slot.reg.bytes;
+  if (!result) b.reads(slot.reg);
+  slots.push_back(slot);
+  return !b.failed();
+}
+
+/// A .param variable.
+bool bind_variable(Binder& b, const Operand& operand, const ptx::Variable* formal,
+                   CallSlots& slots) {
+  const auto place = b.local_place(operand);
+  if (!place) return b.fail(operand.name + " is no .param variable");
+  const bool fits = formal == nullptr || (formal->bytes == place->bytes && formal->vector == 1);
+  if (!fits) {
+    return b.fail("an argument of " + std::to_string(place->bytes) + " bytes for a parameter of " +
+                  std::to_string(formal->bytes));
+  }
+  FunctionInfo::Slot slot;
+  slot.offset = place->offset;
+  slot.bytes = place->bytes;
+  slots.push_back(slot);
+  return true;
+}
+
+/// An argument or result. `formal` is null for an indirect call.
+bool bind_slots(Binder& b, const Operand& operand, const ptx::Variable* formal, bool result,
+                CallSlots& slots) {
+  if (operand.kind == Operand::Kind::kName) return bind_variable(b, operand, formal, slots);
+  const std::size_t parts = formal != nullptr ? formal->vector : 1;
+  if (result && operand.kind == Operand::Kind::kSink) {
+    slots.insert(slots.end(), parts, {});
+    return true;
+  }
+  const bool vector = operand.kind == Operand::Kind::kVector;
+  const std::size_t given = vector ? operand.items.size() : 1;
+  if (formal != nullptr && given != parts) {
+    return b.fail("an argument of " + std::to_string(given) + " registers for a parameter of " +
+                  std::to_string(parts));
+  }
+  if (!vector) return bind_register(b, operand, type_of(b, operand, formal), result, slots);
+  for (const Operand& item : operand.items) {
+    if (!bind_register(b, item, type_of(b, item, formal), result, slots)) return false;
   }
   return true;
 }
 
-bool bind_slots(Binder& b, const Operand* list, const std::vector<FunctionInfo::Slot>* formals,
-                bool results, std::vector<FunctionInfo::Slot>& slots) {
+bool bind_list(Binder& b, const Operand* list, const std::vector<ptx::Variable>* formals,
+               bool results, CallSlots& slots) {
   const std::size_t count = list == nullptr ? 0 : list->items.size();
-  if (formals != nullptr && (results ? count > formals->size() : count != formals->size())) {
-    return b.fail(std::to_string(count) + (results ? " results, of " : " arguments, expected ") +
+  if (formals != nullptr && count != formals->size()) {
+    return b.fail(std::to_string(count) + (results ? " results" : " arguments") + ", expected " +
                   std::to_string(formals->size()));
   }
   for (std::size_t i = 0; i < count; ++i) {
-    FunctionInfo::Slot slot;
-    const FunctionInfo::Slot* formal = formals == nullptr ? nullptr : &(*formals)[i];
-    if (!bind_slot(b, list->items[i], formal, results, slot)) return false;
-    slots.push_back(slot);
+    const ptx::Variable* formal = formals == nullptr ? nullptr : &(*formals)[i];
+    if (!bind_slots(b, list->items[i], formal, results, slots)) return false;
   }
   return true;
 }
@@ -208,8 +240,8 @@ bool bind_call(Binder& b) {
   CallOperands call;
   if (!read_call(b, call)) return false;
   auto site = std::make_shared<CallSite>();
-  const std::vector<FunctionInfo::Slot>* parameters = nullptr;
-  const std::vector<FunctionInfo::Slot>* results = nullptr;
+  const std::vector<ptx::Variable>* parameters = nullptr;
+  const std::vector<ptx::Variable>* results = nullptr;
   if (call.target->kind == Operand::Kind::kName) {
     const auto index = b.builder().function_index(call.target->name);
     if (!index) return b.fail("no function " + call.target->name);
@@ -217,13 +249,14 @@ bool bind_call(Binder& b) {
     if (info.is_kernel) return b.fail(info.name + " is a kernel");
     if (!info.is_defined) return b.fail("function " + info.name + " has no body");
     site->function = *index;
-    parameters = &info.parameters;
-    results = &info.results;
+    const ptx::Function& callee = b.builder().module().functions[*index];
+    parameters = &callee.parameters;
+    results = &callee.results;
   } else if (!bind_targets(b, call, *site)) {
     return false;
   }
-  if (!bind_slots(b, call.arguments, parameters, false, site->arguments)) return false;
-  if (!bind_slots(b, call.results, results, true, site->results)) return false;
+  if (!bind_list(b, call.arguments, parameters, false, site->arguments)) return false;
+  if (!bind_list(b, call.results, results, true, site->results)) return false;
   b.emit(call_function, OpKind::kControl, {}).immediate =
       static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(site.get()));
   b.keep(std::move(site));

@@ -1,4 +1,6 @@
 // mov: of registers, constants, addresses and predicates; packing and unpacking.
+#include <cstring>
+
 #include "cuda/instructions/apply.h"
 #include "cuda/instructions/forms.h"
 #include "cuda/instructions/moves.h"
@@ -24,6 +26,21 @@ Next run_mov128(Warp& warp, const Op& op, LaneMask active) {
   const std::uint64_t* from = lanes_of<std::uint64_t>(warp, op.args[1]);
   for (unsigned i = 0; i < 2 * kLanes; ++i) {
     if ((active >> (i / 2) & 1u) != 0) to[i] = from[i];
+  }
+  return Next::kOn;
+}
+
+/// Op::more has the destinations, then the sources. All are read before one is written.
+template <class Word>
+Next run_mov_vector(Warp& warp, const Op& op, LaneMask active) {
+  const unsigned parts = op.count_more / 2u;
+  Word values[4][kLanes];
+  for (unsigned k = 0; k < parts; ++k) {
+    std::memcpy(values[k], lanes_of<Word>(warp, op.more[parts + k]), sizeof values[k]);
+  }
+  for (unsigned k = 0; k < parts; ++k) {
+    if (op.more[k].bank != Bank::kRegisters) continue;
+    each_lane(lanes_of<Word>(warp, op.more[k]), active, [&](unsigned i) { return values[k][i]; });
   }
   return Next::kOn;
 }
@@ -127,6 +144,27 @@ bool bind_mov_predicate(Binder& binder) {
   return binder.finish();
 }
 
+bool bind_mov_vector(Binder& binder, std::size_t parts) {
+  const ptx::Type type =
+      binder.take_type({kB16, kB32, kB64, kU16, kU32, kU64, kS16, kS32, kS64, kF32, kF64});
+  if (ptx::bits_of(type) * parts > 128) return binder.fail("a vector has at most 128 bits");
+  if (binder.failed() || !binder.expect_operands(2, 2)) return false;
+  const auto to = binder.vector(0, parts);
+  const auto from = binder.vector(1, parts);
+  if (!to || !from) return false;
+  Arg args[8];
+  for (std::size_t k = 0; k < parts; ++k) {
+    args[parts + k] = binder.source((*from)[k], type);
+    args[k] = binder.destination((*to)[k], type, false, true);
+  }
+  if (binder.failed()) return false;
+  const bool wide = ptx::bits_of(type) == 64;
+  Op& op = binder.emit(wide ? run_mov_vector<std::uint64_t> : run_mov_vector<std::uint32_t>,
+                       OpKind::kMove, {});
+  binder.more(op, {args, 2 * parts});
+  return binder.finish();
+}
+
 Handler mov_handler(ptx::Type type) {
   if (type == kB128) return run_mov128;
   return ptx::bits_of(type) == 64 ? apply<same<std::uint64_t>> : apply<same<std::uint32_t>>;
@@ -136,6 +174,9 @@ Handler mov_handler(ptx::Type type) {
 
 bool bind_mov(Binder& binder) {
   if (binder.next() == "pred") return bind_mov_predicate(binder);
+  if (const auto vector = binder.take_one_of({"v2", "v4"})) {
+    return bind_mov_vector(binder, *vector == 0 ? 2 : 4);
+  }
   const ptx::Type type =
       binder.take_type({kB16, kB32, kB64, kB128, kU16, kU32, kU64, kS16, kS32, kS64, kF32, kF64});
   if (binder.failed() || !binder.expect_operands(2, 2)) return false;

@@ -80,12 +80,26 @@ void pass_written(Block& block, const LanePlace& to, const LanePlace& from, std:
   }
 }
 
+bool is_predicate(const FunctionInfo::Slot& slot) {
+  return slot.reg.bank == Bank::kPredicates;
+}
+/// A result that the caller does not want.
+bool is_sink(const FunctionInfo::Slot& slot) {
+  return slot.reg.bank == Bank::kNone && slot.bytes == 0;
+}
+
 /// Copies the arguments of a call between frames: `lanes` of `from_slots` to `to_slots`.
 void pass(Warp& warp, LaneMask lanes, const Frame& from,
           const std::vector<FunctionInfo::Slot>& from_slots, const Frame& to,
           const std::vector<FunctionInfo::Slot>& to_slots) {
   const std::size_t slots = std::min(from_slots.size(), to_slots.size());
   for (std::size_t s = 0; s < slots; ++s) {
+    if (is_sink(to_slots[s])) continue;
+    if (is_predicate(to_slots[s])) {
+      LaneMask& target = to.predicates[to_slots[s].reg.offset];
+      target = (target & ~lanes) | (from.predicates[from_slots[s].reg.offset] & lanes);
+      continue;
+    }
     const std::uint64_t bytes = std::min(bytes_of(from_slots[s]), bytes_of(to_slots[s]));
     for (LaneMask rest = lanes; rest != 0; rest &= rest - 1) {
       const unsigned lane = first_lane(rest);
@@ -97,10 +111,21 @@ void pass(Warp& warp, LaneMask lanes, const Frame& from,
   }
 }
 
+/// Where one list has a predicate the other has one, too.
+bool same_kinds(const std::vector<FunctionInfo::Slot>& actual,
+                const std::vector<FunctionInfo::Slot>& formal) {
+  return std::equal(actual.begin(), actual.end(), formal.begin(),
+                    [](const FunctionInfo::Slot& a, const FunctionInfo::Slot& f) {
+                      return is_sink(a) || is_predicate(a) == is_predicate(f);
+                    });
+}
+
 bool fits(const CallSite& site, const FunctionInfo& function) {
   return function.is_defined && !function.is_kernel &&
          site.arguments.size() == function.parameters.size() &&
-         site.results.size() <= function.results.size();
+         site.results.size() <= function.results.size() &&
+         same_kinds(site.arguments, function.parameters) &&
+         same_kinds(site.results, function.results);
 }
 
 /// Local variables of a call are not those of an earlier one.

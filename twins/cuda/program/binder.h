@@ -128,6 +128,7 @@ class Binder {
   Arg special(const ptx::Operand& operand, ptx::Type type, bool wider);
   Arg value_of(Handler read, Arg to, std::int64_t immediate);
   Arg low_bits(Arg from, unsigned bits);
+  Arg sum(const ptx::Operand& operand, ptx::Type type, bool wider);
   Arg address_value(const ptx::Operand& operand, ptx::Type type);
   bool usable(const Place& place, const std::string& name);
   Located locate(const Place& place, std::int64_t offset);

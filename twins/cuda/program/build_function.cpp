@@ -255,15 +255,14 @@ void Builder::place_registers() {
 /// Registers of .reg parameters and results, which the machine fills and reads at calls.
 void Builder::set_slots(const ptx::Function& function, FunctionInfo& info) {
   const auto fill = [&](std::vector<FunctionInfo::Slot>& slots,
-                        const std::vector<ptx::Variable>& list,
                         const std::vector<std::uint32_t>& numbers) {
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < list.size() && i < slots.size(); ++i) {
-      if (list[i].space == ptx::Space::kRegister) slots[i].reg = registers_[numbers[next++]];
+    auto number = numbers.begin();
+    for (FunctionInfo::Slot& slot : slots) {
+      if (slot.reg.bank != Bank::kNone) slot.reg = registers_[*number++];
     }
   };
-  fill(info.parameters, function.parameters, function.parameter_registers);
-  fill(info.results, function.results, function.result_registers);
+  fill(info.parameters, function.parameter_registers);
+  fill(info.results, function.result_registers);
 }
 
 void Builder::complete() {

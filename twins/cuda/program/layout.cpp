@@ -119,12 +119,15 @@ class LayoutMaker {
         Place place{ptx::Space::kLocal, slot.offset, variable.bytes};
         place.parameter = true;
         layout_.functions_[index].emplace(variable.name, place);
-      } else {
-        // Its place is known when the function is bound, its size before.
-        const unsigned bytes = std::max(ptx::bits_of(variable.type) / 8, 4U);
-        slot.reg = {Bank::kRegisters, false, static_cast<std::uint16_t>(bytes), 0};
+        result.push_back(slot);
+        continue;
       }
-      result.push_back(slot);
+      // The places of its registers are known when the function is bound, their sizes before.
+      const bool predicate = variable.type == ptx::Type::kPred;
+      const unsigned bytes = predicate ? 0 : std::max(ptx::bits_of(variable.type) / 8, 4U);
+      slot.reg = {predicate ? Bank::kPredicates : Bank::kRegisters, false,
+                  static_cast<std::uint16_t>(bytes), 0};
+      result.insert(result.end(), variable.vector, slot);
     }
     return result;
   }

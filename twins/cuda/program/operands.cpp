@@ -130,6 +130,8 @@ Arg Binder::source(const Operand& operand, Type type, bool wider) {
     case Operand::Kind::kSpecial:
       if (!operand.negated) return special(operand, type, wider);
       break;
+    case Operand::Kind::kSum:
+      return sum(operand, type, wider);
     case Operand::Kind::kName:
       return address_value(operand, type);
     default:
@@ -186,6 +188,30 @@ Arg Binder::low_bits(Arg from, unsigned bits) {
   op.line = instruction_.line;
   op.args[0] = temporary(4);
   op.args[1] = from;
+  op.extra = bits;
+  builder_.emit(op);
+  return op.args[0];
+}
+
+/// A register plus a constant, in the width of the register.
+Arg Binder::sum(const Operand& operand, Type type, bool wider) {
+  const Operand& base = operand.items[0];
+  const Arg from = source(base, type, wider);
+  if (failed()) return {};
+  const ptx::Register& reg = builder_.function().registers[base.index];
+  const unsigned bits = ptx::bits_of(reg.type);
+  if (ptx::kind_of(reg.type) == Kind::kFloat || bits > 64) {
+    fail("a constant is added to an integer of up to 64 bits, and " + reg.name + " is " +
+         described(reg.type));
+    return {};
+  }
+  Op op;
+  op.run = add_constant;
+  op.kind = OpKind::kInteger;
+  op.line = instruction_.line;
+  op.args[0] = temporary(from.bytes);
+  op.args[1] = from;
+  op.immediate = operand.offset;
   op.extra = bits;
   builder_.emit(op);
   return op.args[0];

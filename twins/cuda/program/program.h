@@ -25,8 +25,9 @@ struct FunctionInfo {
   std::uint64_t local_bytes = 0;  ///< of a lane: .local variables and call parameters
   bool is_kernel = false;
   bool is_defined = true;  ///< has a body
-  /// A parameter or result of a .func: a register of its frame, or (bank kNone) a place in its
-  /// local bytes. A call copies parameters into the new frame and results out of it.
+  /// A parameter or result of a .func: a register or predicate of its frame, or (bank kNone) a
+  /// place in its local bytes. A vector of registers has a slot for each part. A call copies
+  /// parameters into the new frame and results out of it.
   struct Slot {
     Arg reg;
     std::uint64_t offset = 0, bytes = 0;

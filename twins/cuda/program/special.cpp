@@ -277,6 +277,16 @@ Next keep_low_bits(Warp& warp, const Op& op, LaneMask active) {
                                : low(baseline::lanes_of<const std::uint32_t>(warp, op.args[1]));
 }
 
+Next add_constant(Warp& warp, const Op& op, LaneMask active) {
+  const auto add = [&]<class T>(T mask) {
+    const T* from = baseline::lanes_of<const T>(warp, op.args[1]);
+    const auto constant = static_cast<T>(op.immediate);
+    return write<T>(warp, op, active, [&](Lane i) { return (from[i] + constant) & mask; });
+  };
+  if (op.args[1].bytes == 8) return add(~std::uint64_t{0});
+  return add(op.extra >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << op.extra) - 1);
+}
+
 Next set_constant_predicate(Warp& warp, const Op& op, LaneMask active) {
   baseline::set_predicate(warp, op.args[0], op.immediate != 0 ? kAllLanes : 0, active);
   return Next::kOn;

@@ -27,6 +27,8 @@ Next read_local_base(Warp& warp, const Op& op, LaneMask active);
 Next read_dynamic_base(Warp& warp, const Op& op, LaneMask active);
 /// args[0] (4 bytes): the low Op::extra bits of args[1].
 Next keep_low_bits(Warp& warp, const Op& op, LaneMask active);
+/// args[0]: the low Op::extra bits of args[1] plus Op::immediate. Both have the same bytes.
+Next add_constant(Warp& warp, const Op& op, LaneMask active);
 /// args[0], a predicate: Op::immediate is not 0.
 Next set_constant_predicate(Warp& warp, const Op& op, LaneMask active);
 

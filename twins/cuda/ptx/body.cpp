@@ -39,7 +39,6 @@ bool FunctionReader::directive() {
 bool FunctionReader::registers() {
   VariableForm form{Space::kRegister};
   if (!read_form(tokens_, form)) return false;
-  if (form.vector > 4) return tokens_.fail("a vector of registers has 2 or 4 parts");
   do {
     const auto name = tokens_.expect_word("the name of a register");
     if (!name) return false;
@@ -91,15 +90,24 @@ bool FunctionReader::variable(const VariableForm& form) {
   if (!unique) return false;
   result.name = std::move(*unique);
   if (!tokens_.take_sign("<")) {
-    if (!read_shape(tokens_, form, result, names_)) return false;
-    const bool global = form.space == Space::kGlobal || form.space == Space::kConst;
-    if (global)
-      return tokens_.fail("." + std::string(name_of(form.space)) +
-                          " variables are declared outside of functions");
-    function_.variables.push_back(std::move(result));
+    if (!read_shape(tokens_, form, result, names_, module_names())) return false;
+    auto& list = is_static(form.space) ? module_.variables : function_.variables;
+    list.push_back(std::move(result));
     return true;
   }
   return tokens_.fail("a range of names is for registers");
+}
+
+/// Names of the function come before those of the module.
+Resolve FunctionReader::module_names() {
+  return [this](std::string_view name) -> std::optional<std::string> {
+    const Symbol* symbol = scopes_.find(name);
+    if (symbol != nullptr && is_static(symbol->space)) return symbol->unique;
+    std::string result(name);
+    const bool known = names_.entries.contains(result) || name == function_.name;
+    if (symbol != nullptr || !known) return std::nullopt;
+    return result;
+  };
 }
 
 bool FunctionReader::label() {

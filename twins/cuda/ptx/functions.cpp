@@ -55,13 +55,14 @@ bool FunctionReader::parameter(std::vector<Variable>& list, std::vector<std::uin
   const auto name = tokens_.expect_word("the name of a parameter");
   if (!name) return false;
   variable.name = *name;
-  if (!read_shape(tokens_, form, variable, names_)) return false;
-  if (form.type == Type::kPred || (form.vector > 1 && *space == Space::kRegister)) {
-    return tokens_.fail("a parameter is no predicate and no vector of registers");
-  }
+  if (!read_shape(tokens_, form, variable, names_, module_names())) return false;
   if (*space == Space::kRegister) {
-    registers.push_back(static_cast<std::uint32_t>(function_.registers.size()));
-    if (!scopes_.declare_register(*name, form.type, 1)) return false;
+    const bool array = variable.bytes != std::uint64_t{bits_of(form.type)} / 8 * form.vector;
+    if (array) return tokens_.fail("a register is no array");
+    for (unsigned part = 0; part < form.vector; ++part) {
+      registers.push_back(static_cast<std::uint32_t>(function_.registers.size()) + part);
+    }
+    if (!scopes_.declare_register(*name, form.type, form.vector)) return false;
   } else if (*name != "_" && !scopes_.declare_variable(*name, *space)) {
     return false;
   }

@@ -34,6 +34,7 @@ class FunctionReader {
   std::optional<std::uint64_t> range();
   bool variables(Space space);
   bool variable(const VariableForm& form);
+  Resolve module_names();
   bool label();
   bool target_list(std::string name, Line line);
   bool prototype();
@@ -42,7 +43,8 @@ class FunctionReader {
   bool guard(Instruction& instruction);
   bool instruction();
   bool operand(Operand& operand, unsigned depth);
-  bool word(Operand& operand);
+  bool word(Operand& operand, unsigned depth);
+  bool sum(Operand& operand);
   bool pair(Operand& operand);
   bool resolve(Operand& operand, std::string_view name, bool negated);
   bool register_part(Operand& operand, const Symbol& symbol);

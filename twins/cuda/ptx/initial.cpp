@@ -11,8 +11,12 @@ namespace {
 
 class Initial {
  public:
-  Initial(Tokens& tokens, Variable& variable, ModuleNames& names)
-      : tokens_(tokens), variable_(variable), names_(names), bytes_(bits_of(variable.type) / 8) {}
+  Initial(Tokens& tokens, Variable& variable, ModuleNames& names, const Resolve& resolve)
+      : tokens_(tokens),
+        variable_(variable),
+        names_(names),
+        resolve_(resolve),
+        bytes_(bits_of(variable.type) / 8) {}
 
   /// Elements of one level of braces, each `stride` elements apart. Returns their number.
   std::optional<std::uint64_t> level(const std::vector<std::uint64_t>& dimensions,
@@ -125,10 +129,9 @@ class Initial {
     const Line line = tokens_.line();
     const auto word = tokens_.expect_word("a name");
     if (!word) return false;
-    relocation.name = *word;
-    if (!names_.entries.contains(relocation.name)) {
-      return tokens_.fail_at(line, shown(*word) + " is not declared");
-    }
+    const auto name = resolve_(*word);
+    if (!name) return tokens_.fail_at(line, shown(*word) + " is not declared");
+    relocation.name = *name;
     if (wrapped && !tokens_.expect(")")) return false;
     if (!addend(relocation.addend)) return false;
     if (mask != 0) return tokens_.expect(")") && masked(std::move(relocation), mask);
@@ -187,18 +190,19 @@ class Initial {
   Tokens& tokens_;
   Variable& variable_;
   ModuleNames& names_;
+  const Resolve& resolve_;
   unsigned bytes_;
 };
 
 }  // namespace
 
 bool read_initial(Tokens& tokens, Variable& variable, std::vector<std::uint64_t>& dimensions,
-                  ModuleNames& names) {
+                  ModuleNames& names, const Resolve& resolve) {
   tokens.expect("=");
   if (variable.space != Space::kGlobal && variable.space != Space::kConst) {
     return tokens.fail("only .global and .const variables have initial values");
   }
-  Initial initial(tokens, variable, names);
+  Initial initial(tokens, variable, names, resolve);
   std::vector<std::uint64_t> shape = dimensions;
   if (variable.vector > 1) shape.push_back(variable.vector);
   if (shape.empty()) return initial.element(0);

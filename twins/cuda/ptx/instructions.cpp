@@ -75,7 +75,7 @@ void FunctionReader::keep_wishes(Operand& operand, Line line, std::string_view u
 bool FunctionReader::operand(Operand& operand, unsigned depth) {
   if (depth > kDeepestOperand) return tokens_.fail("operands are nested too deeply");
   if (tokens_.take_sign("[")) return address(operand, depth);
-  if (tokens_.take_sign("{")) {
+  if (!call_ && tokens_.take_sign("{")) {
     operand.kind = Operand::Kind::kVector;
     return items(operand, "}", depth);
   }
@@ -83,7 +83,7 @@ bool FunctionReader::operand(Operand& operand, unsigned depth) {
     operand.kind = Operand::Kind::kList;
     return items(operand, ")", depth);
   }
-  if (!at_constant(tokens_)) return word(operand);
+  if (!at_constant(tokens_)) return word(operand, depth);
   const auto value = read_constant(tokens_);
   if (!value) return false;
   operand.kind = Operand::Kind::kLiteral;
@@ -100,7 +100,7 @@ bool FunctionReader::items(Operand& operand, std::string_view close, unsigned de
   return true;
 }
 
-bool FunctionReader::word(Operand& operand) {
+bool FunctionReader::word(Operand& operand, unsigned depth) {
   const bool negated = tokens_.take_sign("!") || tokens_.take_sign("-");
   const Line line = tokens_.line();
   const auto name = tokens_.expect_word("an operand");
@@ -113,7 +113,18 @@ bool FunctionReader::word(Operand& operand) {
   }
   operand.negated = negated;
   if (operand.kind == Operand::Kind::kName) return offset(operand.offset);
+  const bool plain = operand.kind == Operand::Kind::kRegister && !negated && depth == 0;
+  if (plain && tokens_.at_sign("+")) return sum(operand);
   return !tokens_.at_sign("|") || pair(operand);
+}
+
+/// %r + 4
+bool FunctionReader::sum(Operand& operand) {
+  Operand base = std::move(operand);
+  operand = Operand{};
+  operand.kind = Operand::Kind::kSum;
+  operand.items.push_back(std::move(base));
+  return offset(operand.offset);
 }
 
 /// p|q

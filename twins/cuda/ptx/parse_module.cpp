@@ -162,8 +162,9 @@ class ModuleReader {
   static bool same(const std::vector<Variable>& a, const std::vector<Variable>& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const bool differs =
-          a[i].bytes != b[i].bytes || a[i].space != b[i].space || a[i].alignment != b[i].alignment;
+      const bool differs = a[i].bytes != b[i].bytes || a[i].space != b[i].space ||
+                           a[i].alignment != b[i].alignment || a[i].type != b[i].type ||
+                           a[i].vector != b[i].vector;
       if (differs) return false;
     }
     return true;
@@ -195,7 +196,12 @@ class ModuleReader {
     const auto name = tokens_.expect_word("the name of a variable");
     if (!name) return false;
     result.name = *name;
-    if (!read_shape(tokens_, form, result, names_)) return false;
+    const auto resolve = [&](std::string_view named) -> std::optional<std::string> {
+      std::string found(named);
+      if (!names_.entries.contains(found)) return std::nullopt;
+      return found;
+    };
+    if (!read_shape(tokens_, form, result, names_, resolve)) return false;
     const auto [place, added] = names_.entries.try_emplace(
         result.name, ModuleNames::Entry{false, module_.variables.size()});
     if (added) {

@@ -109,11 +109,14 @@ bool read_form(Tokens& tokens, VariableForm& form) {
   if (form.type == Type::kNone) return tokens.unexpected("a type");
   const bool predicate = form.type == Type::kPred && form.space != Space::kRegister;
   if (predicate) return tokens.fail("predicates are registers only");
-  const bool wide = bits_of(form.type) * form.vector > 128 && form.space != Space::kRegister;
-  return !wide || tokens.fail("a vector has at most 128 bits");
+  if (form.type == Type::kPred && form.vector > 1) return tokens.fail("a predicate is no vector");
+  const bool parts = form.vector <= 4 || form.space != Space::kRegister;
+  if (!parts) return tokens.fail("a vector of registers has 2 or 4 parts");
+  return bits_of(form.type) * form.vector <= 128 || tokens.fail("a vector has at most 128 bits");
 }
 
-bool read_shape(Tokens& tokens, const VariableForm& form, Variable& variable, ModuleNames& names) {
+bool read_shape(Tokens& tokens, const VariableForm& form, Variable& variable, ModuleNames& names,
+                const Resolve& resolve) {
   variable.space = form.space;
   variable.type = form.type;
   variable.vector = form.vector;
@@ -121,7 +124,8 @@ bool read_shape(Tokens& tokens, const VariableForm& form, Variable& variable, Mo
   variable.alignment = form.alignment != 0 ? form.alignment : natural;
   std::vector<std::uint64_t> dimensions;
   if (!read_dimensions(tokens, dimensions)) return false;
-  if (tokens.at_sign("=") && !read_initial(tokens, variable, dimensions, names)) return false;
+  const bool initialised = tokens.at_sign("=");
+  if (initialised && !read_initial(tokens, variable, dimensions, names, resolve)) return false;
   const bool open = !dimensions.empty() && dimensions[0] == 0;
   const bool may_be_open = variable.is_extern || variable.space == Space::kParam;
   if (open && !may_be_open) return tokens.fail(shown(variable.name) + " needs an array size");

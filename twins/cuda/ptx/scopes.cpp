@@ -108,6 +108,7 @@ bool Scopes::declare_range(std::string_view prefix, Type type, unsigned vector,
 std::optional<std::string> Scopes::declare_variable(std::string_view name, Space space) {
   if (!is_free(name)) return std::nullopt;
   std::string result = unique(name);
+  if (is_static(space)) result = function_.name + "@" + result;
   blocks_.back().symbols[name] = Symbol{false, 0, 1, space, result};
   return result;
 }

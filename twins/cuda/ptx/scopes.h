@@ -15,8 +15,13 @@ struct Symbol {
   std::uint32_t index = 0;  ///< of the register; of a vector its first
   unsigned vector = 1;
   Space space = Space::kRegister;
-  std::string unique;  ///< of a variable: its name in Function::variables
+  std::string unique;  ///< of a variable: its name in Function::variables or Module::variables
 };
+
+/// Is a variable of this space one of the module, wherever it is declared?
+constexpr bool is_static(Space space) {
+  return space == Space::kGlobal || space == Space::kConst;
+}
 
 /// Registers get their number at their first use, so that `.reg .b32 %r<100000>` costs nothing.
 /// Names are views of the text.

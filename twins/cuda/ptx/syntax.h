@@ -21,7 +21,8 @@ struct Literal {
   bool is_unsigned = false;
 };
 
-/// A module-level variable, or one that a function declares in .shared, .local or .param.
+/// A module-level variable, one that a function declares in .shared, .local or .param, or a
+/// parameter.
 struct Variable {
   /// A place in `data` that holds the address of another variable or function, plus `addend`.
   struct Relocation {
@@ -54,6 +55,7 @@ struct Operand {
     kRegister,  ///< `index` into Function::registers
     kSpecial,   ///< `name`: "%tid.x"
     kLiteral,
+    kSum,      ///< register + constant: items[0] and `offset`
     kAddress,  ///< [base + offset]: base is items[0] (kRegister, kName or kLiteral)
     kName,     ///< variable, parameter, label or function, plus `offset`
     kVector,   ///< {items...}
@@ -96,11 +98,11 @@ struct TargetList {
 struct Function {
   std::string name;
   bool is_kernel = false;
-  bool is_declaration = false;  ///< no body
-  std::vector<Variable>
-      results;  ///< .param or .reg; a register one has its number in `result_registers`
+  bool is_declaration = false;    ///< no body
+  std::vector<Variable> results;  ///< .param or .reg
   std::vector<Variable> parameters;
-  std::vector<std::uint32_t> result_registers, parameter_registers;  ///< for .reg ones, in order
+  std::vector<std::uint32_t> result_registers, parameter_registers;  ///< of .reg ones, in order;
+                                                                     ///< of a vector all parts
   std::vector<Register> registers;
   std::vector<Variable> variables;  ///< .shared, .local, .param declared inside; names unique per
                                     ///< scope by a suffix "@N"

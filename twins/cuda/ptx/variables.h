@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "cuda/ptx/tokens.h"
@@ -36,7 +39,10 @@ struct VariableForm {
 };
 /// After the space: [.attribute()] [.align N] [.vN] .type [.ptr .space .align N].
 bool read_form(Tokens& tokens, VariableForm& form);
+/// What the initial value of a variable names, as the module knows it; nothing if there is none.
+using Resolve = std::function<std::optional<std::string>(std::string_view name)>;
 /// Dimensions and initial value after the name: [2][3] = {...}.
-bool read_shape(Tokens& tokens, const VariableForm& form, Variable& variable, ModuleNames& names);
+bool read_shape(Tokens& tokens, const VariableForm& form, Variable& variable, ModuleNames& names,
+                const Resolve& resolve);
 
 }  // namespace cuda_twin::ptx
