@@ -189,6 +189,7 @@ atom.global.v2.f16.add.noftz {hd0, hd1}, [gbl], {h0, h1};
 atom.global.v2.bf16.add.noftz {hd0, hd1}, [gbl], {h0, h1};
 atom.global.v4.f32.add {f0, f1, f2, f3}, [gbl], {f0, f1, f2, f3};
 atom.global.v2.f32.add {f0, f1}, [gbl], {f0, f1};
+atom.global.v2.f16x2.min.noftz {p1, p2}, [gbl], {p3, p4};
 atom.add.noftz.v2.f16x2 {p1, p2}, [ptr], {p3, p4};
 red.global.add.s32 [ptr], 1; red.shared::cluster.max.u32 [sh+4], 0; @p red.global.and.b32 [ptr], e0;
 red.global.sys.add.u32 [ptr], 1; red.add.noftz.f16x2 [ptr], p1; red.add.noftz.bf16 [ptr], h0;
@@ -196,6 +197,7 @@ red.add.noftz.bf16x2 [ptr], p1; red.global.cluster.relaxed.add.u32 [ptr], 1;
 red.shared::cta.min.u32 [sh+4], 0; red.global.and.L2::cache_hint.b32 [ptr], 1, policy;
 red.global.v8.f16.add.noftz [gbl], {h0, h1, h2, h3, h0, h1, h2, h3};
 red.global.v2.f16.add.noftz [gbl], {h0, h1}; red.global.v2.bf16.add.noftz [gbl], {h0, h1};
+red.global.v4.f16x2.max.noftz [gbl], {p1, p2, p3, p4};
 red.global.v4.f32.add [gbl], {f0, f1, f2, f3};
 )"},
     {"synchronization", R"(
@@ -516,8 +518,6 @@ TEST(CudaExamplesOfFamilies, RefusesThoseThatAreMissing) {
         "ld.f32 d, [ptr].unified;", "prefetch.const.tensormap [ptr];",
         "atom.shared.b128.cas wide, [sh], wide, wide1;",
         "atom.global.b128.exch wide, [gbl], wide1;",
-        "atom.global.v2.f16x2.min.noftz {p1, p2}, [gbl], {p3, p4};",
-        "red.global.v4.f16x2.max.noftz [gbl], {p1, p2, p3, p4};",
         "ld.global.L2::evict_last.v8.f32 {f0, _, f2, f3, f4, f5, f6, f7}, [addr];",
         "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {p1, p2}, {p1, p2, p3, p4}, {p5, p6}, "
         "{p1, p2};",
