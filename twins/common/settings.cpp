@@ -36,7 +36,9 @@ bool parse_list(const SettingRow& row, std::string_view text, std::int64_t& valu
 
 bool parse(const SettingRow& row, const char* text, std::int64_t& value) {
   if (row.is_list) return parse_list(row, text, value);
-  if (row.choices[0].name == nullptr) return parse_number(text, row.is_fault, value);
+  if (row.choices[0].name == nullptr) {
+    return parse_number(text, row.is_fault, value) && (row.allows == nullptr || row.allows(value));
+  }
   return find_choice(row, text, value);
 }
 

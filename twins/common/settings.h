@@ -19,10 +19,11 @@ struct Choice {
 struct SettingRow {
   const char* name;  ///< of the environment variable
   std::int64_t at_first;
-  std::array<Choice, 16> choices{};  ///< or none: a number
-  bool is_fault = false;             ///< a fault's number: "3", or "3+" (faults.h)
-  bool is_list = false;              ///< 1 to 8 choices of 1 to 127, separated by commas
-  void (*changed)() = nullptr;       ///< called after the setting was stored
+  std::array<Choice, 16> choices{};        ///< or none: a number
+  bool is_fault = false;                   ///< a fault's number: "3", or "3+" (faults.h)
+  bool is_list = false;                    ///< 1 to 8 choices of 1 to 127, separated by commas
+  void (*changed)() = nullptr;             ///< called after the setting was stored
+  bool (*allows)(std::int64_t) = nullptr;  ///< of a number; null: all
 };
 
 /// The choices of a list, the first in the lowest byte. 0 follows the last.
@@ -34,6 +35,12 @@ inline unsigned count_items(std::int64_t list) {
   unsigned count = 0;
   while (item_of(list, count) != 0) ++count;
   return count;
+}
+
+/// For SettingRow::allows.
+template <std::int64_t kLeast, std::int64_t kGreatest>
+bool is_between(std::int64_t value) {
+  return value >= kLeast && value <= kGreatest;
 }
 
 /// Values of a table whose rows are numbered from 0. It has no destructor to run, so that a global
@@ -52,7 +59,7 @@ class Settings {
   std::int64_t value(std::size_t row) const { return values_[row]; }
 
   /// Stores a value; a fault starts counting anew. False, and nothing changed, for a name or a
-  /// value that is unknown or null.
+  /// value that is unknown, not allowed, or null.
   bool set(const char* name, const char* value);
 
   /// Every setting as the environment has it, or else as the table. Values that are unknown are

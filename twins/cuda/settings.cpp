@@ -1,7 +1,23 @@
 #include "cuda/settings.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "cuda/driver/functions.h"
+
 namespace cuda_twin {
 namespace {
+
+bool is_error(std::int64_t code) {
+#define CUDA_TWIN_NUMBER(name, number, text) number,
+  constexpr std::int64_t kCodes[] = {CUDA_TWIN_RESULTS(CUDA_TWIN_NUMBER)};
+#undef CUDA_TWIN_NUMBER
+  return code != CUDA_SUCCESS && std::ranges::find(kCodes, code) != std::end(kCodes);
+}
+
+bool is_function_or_none(std::int64_t line) {
+  return line <= static_cast<std::int64_t>(count_functions());
+}
 
 // In the order of enum Setting.
 constexpr twin::SettingRow kTable[] = {
@@ -16,12 +32,12 @@ constexpr twin::SettingRow kTable[] = {
                   {"h200", 6},
                   {"b200", 7}}},
      .is_list = true},
-    {"CUDA_TWIN_DEVICES", kAsManyAsProfiles},
+    {.name = "CUDA_TWIN_DEVICES", .at_first = kAsManyAsProfiles, .allows = twin::is_between<0, 8>},
     {"CUDA_TWIN_PEERS",
      kPeersAlike,
      {{{"off", kPeersOff}, {"on", kPeersOn}, {"alike", kPeersAlike}}}},
     {"CUDA_TWIN_MEMORY", 0},
-    {"CUDA_TWIN_DRIVER", 13000},
+    {.name = "CUDA_TWIN_DRIVER", .at_first = 13000, .allows = twin::is_between<11000, 13000>},
     {"CUDA_TWIN_ORDER", 0},
     {"CUDA_TWIN_THREADS", 0},
     {"CUDA_TWIN_CHECK_INITIALISED", 1, {{{"off", 0}, {"on", 1}}}},
@@ -38,9 +54,9 @@ constexpr twin::SettingRow kTable[] = {
     {.name = "CUDA_TWIN_FAIL_COPY", .at_first = 0, .is_fault = true},
     {.name = "CUDA_TWIN_FAIL_INSTANTIATE", .at_first = 0, .is_fault = true},
     {.name = "CUDA_TWIN_FAIL_LATE", .at_first = 0, .is_fault = true},
-    {"CUDA_TWIN_LATE_CODE", 719},
+    {.name = "CUDA_TWIN_LATE_CODE", .at_first = 719, .allows = is_error},
     {.name = "CUDA_TWIN_FAIL_LOST", .at_first = 0, .is_fault = true},
-    {"CUDA_TWIN_MISSING", 0},
+    {.name = "CUDA_TWIN_MISSING", .at_first = 0, .allows = is_function_or_none},
 };
 
 constinit twin::Settings all("CUDA", kTable);

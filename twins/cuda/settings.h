@@ -32,8 +32,8 @@ enum class Setting : std::size_t {
   kFailLate,  // n-th work of a stream fails after it was accepted, with kLateCode
   kLateCode,  // 700, 719, 214 ...
   kFailLost,  // n-th call: the device is lost from then on
-  kMissing,  // index of a function in symbols.txt that cuGetProcAddress and dlsym do not find, from
-             // 1; 0: none
+  kMissing,   // index of a function in symbols.txt that cuGetProcAddress does not find, and that
+              // refuses its calls by symbol; from 1; 0: none
 };
 
 inline constexpr std::int64_t kAsManyAsProfiles = -1;  ///< kDevices, if it was not set

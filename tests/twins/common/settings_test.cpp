@@ -22,8 +22,9 @@ constexpr twin::SettingRow kRows[] = {
      .at_first = 2,
      .choices = {{{"one", 1}, {"two", 2}, {"many", 127}}},
      .is_list = true},
+    {.name = "TWIN_TEST_RANGE", .at_first = 2, .allows = twin::is_between<2, 9>},
 };
-enum Row : std::size_t { kColour, kNumber, kFault, kList };
+enum Row : std::size_t { kColour, kNumber, kFault, kList, kRange };
 
 class TwinSettings : public testing::Test {
  protected:
@@ -103,6 +104,17 @@ TEST_F(TwinSettings, ListsHaveOneToEightChoices) {
   setenv("TWIN_TEST_LIST", "two,none", 1);
   EXPECT_EQ(read(), "Test twin: TWIN_TEST_LIST=two,none is unknown and left out\n");
   EXPECT_EQ(items(), Items{2});
+}
+
+TEST_F(TwinSettings, NumbersMayHaveARange) {
+  EXPECT_TRUE(settings.set("TWIN_TEST_RANGE", "9"));
+  for (const char* value : {"1", "10", "4611686018427387903"}) {
+    EXPECT_FALSE(settings.set("TWIN_TEST_RANGE", value)) << value;
+  }
+  EXPECT_EQ(settings.value(kRange), 9);
+  setenv("TWIN_TEST_RANGE", "1", 1);
+  EXPECT_EQ(read(), "Test twin: TWIN_TEST_RANGE=1 is unknown and left out\n");
+  EXPECT_EQ(settings.value(kRange), 2);
 }
 
 TEST_F(TwinSettings, TheEnvironmentReplacesRunTimeValues) {

@@ -1,4 +1,8 @@
 // Memory of devices and hosts: accounting, copies, fills, addresses.
+#include <sys/mman.h>
+
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "vectors.h"
@@ -117,6 +121,66 @@ TEST(Copies, CopiesRefuseWhatIsNotThere) {
   TWIN_OK(cuMemcpy(reinterpret_cast<CUdeviceptr>(host), device.address, 8));
   EXPECT_EQ(host[1], 1u);
   EXPECT_EQ(host[2], 0u);
+}
+
+TEST(Copies, HostAddressesThatAreNotMappedAreRefused) {
+  const Gpu gpu;
+  const Buffer<unsigned> device(1, 1u);
+  void* const nowhere = reinterpret_cast<void*>(8);
+  const auto refused = [](CUresult result, const char* side) {
+    const std::string message = cuda_twin_last_message();
+    return result == CUDA_ERROR_INVALID_VALUE && message.find(side) != std::string::npos;
+  };
+  EXPECT_TRUE(refused(cuMemcpyHtoD(device.address, nowhere, 4), "source"));
+  EXPECT_TRUE(refused(cuMemcpyHtoDAsync(device.address, nowhere, 4, nullptr), "source"));
+  EXPECT_TRUE(refused(cuMemcpyDtoH(nowhere, device.address, 4), "destination"));
+  EXPECT_TRUE(refused(cuMemcpyDtoHAsync(nowhere, device.address, 4, nullptr), "destination"));
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = nowhere;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = device.address;
+  copy.WidthInBytes = 2;
+  copy.Height = 2;
+  EXPECT_TRUE(refused(cuMemcpy2D(&copy), "source"));
+  TWIN_OK(cuCtxSynchronize());  // the context is as before
+  EXPECT_EQ(device.read(), std::vector<unsigned>{1});
+}
+
+TEST(Copies, AFaultNamesTheSideThatIsProtected) {
+  constexpr size_t kPage = 4096;
+  for (const bool to_host : {false, true}) {
+    void* const page =
+        mmap(nullptr, kPage, to_host ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(page, MAP_FAILED);
+    const Gpu gpu;
+    const Buffer<unsigned> device(1, 1u);
+    const CUresult result =
+        to_host ? cuMemcpyDtoH(page, device.address, 4) : cuMemcpyHtoD(device.address, page, 4);
+    EXPECT_EQ(result, CUDA_ERROR_ILLEGAL_ADDRESS);
+    std::ostringstream address;
+    address << page;
+    const std::string fault = cuda_twin_last_fault();
+    EXPECT_NE(fault.find(to_host ? "cannot write" : "cannot read"), std::string::npos) << fault;
+    EXPECT_NE(fault.find(address.str()), std::string::npos) << fault;
+    munmap(page, kPage);
+  }
+}
+
+TEST(Copies, DeviceMemoryHasNoHostPointer) {
+  const Gpu gpu;
+  const Buffer<unsigned> device(1, 1u);
+  void* pointer = &pointer;
+  CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_HOST_POINTER;
+  EXPECT_EQ(cuPointerGetAttribute(&pointer, attribute, device.address), CUDA_ERROR_INVALID_VALUE);
+  void* answers[] = {&pointer};
+  TWIN_OK(cuPointerGetAttributes(1, &attribute, answers, device.address));
+  EXPECT_EQ(pointer, nullptr);
+  void* host = nullptr;
+  TWIN_OK(cuMemHostAlloc(&host, 4, 0));
+  TWIN_OK(cuPointerGetAttribute(&pointer, attribute, reinterpret_cast<CUdeviceptr>(host)));
+  EXPECT_EQ(pointer, host);
+  TWIN_OK(cuMemFreeHost(host));
 }
 
 TEST(Copies, PointersSayWhatTheyAre) {

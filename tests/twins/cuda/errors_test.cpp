@@ -49,7 +49,12 @@ TEST(Errors, TextsForOtherDevicesAndDriversAreRefused) {
   EXPECT_NE(log.find("sm_90"), std::string::npos);
   EXPECT_EQ(load(module(kernel, "9.9", "sm_80"), &loaded, &log),
             CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  // Whatever a newer version has, its grammar is not judged.
+  const std::string newer = ".newdirective a;\n";
+  EXPECT_EQ(load(module(newer, "9.9", "sm_80"), &loaded), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_EQ(load(module(newer, "8.8", "sm_80"), &loaded), CUDA_ERROR_INVALID_PTX);
   cuda_twin_set("CUDA_TWIN_DRIVER", "12020");  // reads PTX up to 8.2
+  EXPECT_EQ(load(module(newer, "8.8", "sm_80"), &loaded), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
   EXPECT_EQ(load(module(kernel, "8.3", "sm_80"), &loaded), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
   EXPECT_EQ(load(module(kernel, "8.2", "sm_80"), &loaded), CUDA_SUCCESS);
   TWIN_OK(cuModuleUnload(loaded));
@@ -58,6 +63,12 @@ TEST(Errors, TextsForOtherDevicesAndDriversAreRefused) {
 TEST(Errors, TextsForOneCapabilityRunOnNoOther) {
   const Gpu gpu("b200");
   CUmodule loaded = nullptr;
+  std::string log;
+  const std::string kernel = ".visible .entry nothing() { ret; }";
+  EXPECT_EQ(load(module(kernel, "8.8", "sm_103f"), &loaded, &log), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_NE(log.find("sm_103f "), std::string::npos) << log;
+  EXPECT_EQ(load(module(kernel, "8.8", "sm_100f"), &loaded), CUDA_SUCCESS);
+  TWIN_OK(cuModuleUnload(loaded));
   EXPECT_EQ(load(module(".visible .entry nothing() { ret; }", "8.5", "sm_90a"), &loaded),
             CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
@@ -111,6 +122,50 @@ TEST(Errors, ModuleOptionsGiveBackTheSizesOfLogs) {
   std::memset(&options[4], 99, 1);
   EXPECT_EQ(cuModuleLoadDataEx(&loaded, "nonsense", 5, options, values), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuModuleLoadDataEx(&loaded, "nonsense", 1, options, values), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(Errors, ModuleOptionsHaveAValidValue) {
+  const Gpu gpu("rtx4090");  // capability 8.9
+  const std::string text = module(".visible .entry nothing() { ret; }", "8.5", "sm_80");
+  const auto load_with = [&](CUjit_option option, std::uint64_t value) {
+    CUmodule loaded = nullptr;
+    void* values[] = {reinterpret_cast<void*>(value)};
+    const CUresult result = cuModuleLoadDataEx(&loaded, text.c_str(), 1, &option, values);
+    if (result == CUDA_SUCCESS) TWIN_OK(cuModuleUnload(loaded));
+    return result;
+  };
+  EXPECT_EQ(load_with(CU_JIT_OPTIMIZATION_LEVEL, 4), CUDA_SUCCESS);
+  EXPECT_EQ(load_with(CU_JIT_OPTIMIZATION_LEVEL, 5), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(load_with(CU_JIT_TARGET, CU_TARGET_COMPUTE_80), CUDA_SUCCESS);
+  EXPECT_EQ(load_with(CU_JIT_TARGET, CU_TARGET_COMPUTE_86), CUDA_SUCCESS);
+  EXPECT_EQ(load_with(CU_JIT_TARGET, CU_TARGET_COMPUTE_75), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(load_with(CU_JIT_TARGET, CU_TARGET_COMPUTE_90), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(load_with(CU_JIT_TARGET, CU_TARGET_COMPUTE_90A), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  for (const std::uint64_t nonsense : {0, 7, 81, 0x50050}) {
+    EXPECT_EQ(load_with(CU_JIT_TARGET, nonsense), CUDA_ERROR_INVALID_VALUE) << nonsense;
+  }
+}
+
+TEST(Errors, ModuleOptionsReportTheWallTime) {
+  const Gpu gpu;
+  CUmodule loaded = nullptr;
+  CUjit_option option = CU_JIT_WALL_TIME;
+  float milliseconds = -1;
+  void* value = nullptr;
+  std::memcpy(&value, &milliseconds, sizeof milliseconds);
+  TWIN_OK(cuModuleLoadDataEx(&loaded, twin_test::vector_kernels().c_str(), 1, &option, &value));
+  std::memcpy(&milliseconds, &value, sizeof milliseconds);
+  EXPECT_GT(milliseconds, 0.0f);
+  TWIN_OK(cuModuleUnload(loaded));
+}
+
+TEST(Errors, TheL2FetchLimitEndsAt128Bytes) {
+  const Gpu gpu;
+  size_t value = 0;
+  TWIN_OK(cuCtxSetLimit(CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 128));
+  EXPECT_EQ(cuCtxSetLimit(CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 129), CUDA_ERROR_INVALID_VALUE);
+  TWIN_OK(cuCtxGetLimit(&value, CU_LIMIT_MAX_L2_FETCH_GRANULARITY));
+  EXPECT_EQ(value, 128u);
 }
 
 TEST(Errors, LateErrorsSurfaceWhenTheHostWaitsAndStay) {

@@ -33,6 +33,25 @@ TEST(Processes, AChildOfForkHasNoDriver) {
   TWIN_OK(cuDeviceGetCount(&count));
 }
 
+/// ThreadSanitizer ends a child that starts threads.
+#ifndef __SANITIZE_THREAD__
+TEST(Processes, AChildOfForkBeforeCuInitHasADriver) {
+  cuda_twin_reset();
+  const int status = status_of_child([] {
+    CUcontext context = nullptr;
+    CUdeviceptr word = 0;
+    unsigned value = 0;
+    if (cuInit(0) != CUDA_SUCCESS) return 1;
+    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 2;
+    if (cuCtxSetCurrent(context) != CUDA_SUCCESS || cuMemAlloc(&word, 4) != CUDA_SUCCESS) return 3;
+    if (cuMemsetD32(word, 5, 1) != CUDA_SUCCESS) return 4;
+    if (cuMemcpyDtoH(&value, word, 4) != CUDA_SUCCESS) return 5;
+    return value == 5 ? 0 : 6;
+  });
+  EXPECT_EQ(status, 0);
+}
+#endif
+
 /// Work under way, and a stream that waits: none of it may hold up the end of the process.
 void end_with_work_under_way() {
   cuda_twin_reset();

@@ -63,7 +63,7 @@ TEST(PtxRefusals, Header) {
   expect_refused({".version seven\n.target sm_80\n", 1, "a version such as 7.0"});
   expect_refused({".version 7.0\n\n.address_size 64\n", 3, "expected \".target\""});
   expect_refused({".version 7.0\n.target sm_eighty\n", 2, "sm_eighty is no target"});
-  expect_refused({".version 7.0\n.target debug\n", 3, "names no sm_NN"});
+  expect_refused({".version 7.0\n.target debug\n", 2, "debug is no target"});
   expect_refused({".version 7.0\n.target sm_80\n.address_size 32\n", 3, "only .address_size 64"});
 }
 
@@ -179,15 +179,51 @@ TEST(PtxRefusals, VersionAndTarget) {
   const Gpu gpu;
   const std::string code =
       ".visible .entry k() { .reg .b32 %r<4>;\nredux.sync.add.s32 %r1, %r2, -1;\n}";
-  expect_refused({module(code, "6.5", "sm_90"), 5, "needs .version 7.0"});
+  expect_refused({module(code, "6.5", "sm_75"), 5, "needs .version 7.0"});
   expect_refused({module(code, "7.0", "sm_75"), 5, "needs .target sm_80"});
   EXPECT_EQ(try_load(module(code, "7.0", "sm_80")).code, CUDA_SUCCESS);
   const std::string special = ".visible .entry k() { .reg .b32 %r<4>;\nmov.u32 %r1, %REG;\n}";
   std::string rank = special;
   rank.replace(rank.find("%REG"), 4, "%cluster_ctarank");
-  expect_refused({module(rank, "7.7", "sm_90"), 5, "needs .version 7.8"});
+  expect_refused({module(rank, "7.7", "sm_86"), 5, "needs .version 7.8"});
   expect_refused({module(rank, "7.8", "sm_80"), 5, "needs .target sm_90"});
   EXPECT_EQ(try_load(module(rank, "7.8", "sm_90")).code, CUDA_SUCCESS);
+}
+
+/// From the release notes of the PTX document: the version before the first one that has the
+/// target, and that one.
+TEST(PtxVersions, TargetsNeedTheirVersion) {
+  struct Row {
+    const char* target;
+    const char* before;
+    const char* first;
+  };
+  for (const Row& row :
+       {Row{"sm_70", "5.0", "6.0"}, Row{"sm_72", "6.0", "6.1"}, Row{"sm_75", "6.2", "6.3"},
+        Row{"sm_80", "6.5", "7.0"}, Row{"sm_86", "7.0", "7.1"}, Row{"sm_87", "7.3", "7.4"},
+        Row{"sm_89", "7.7", "7.8"}, Row{"sm_90", "7.7", "7.8"}, Row{"sm_90a", "7.8", "8.0"},
+        Row{"sm_100", "8.5", "8.6"}, Row{"sm_100a", "8.5", "8.6"}, Row{"sm_100f", "8.7", "8.8"},
+        Row{"sm_103", "8.7", "8.8"}, Row{"sm_110", "8.8", "9.0"}, Row{"sm_120", "8.6", "8.7"},
+        Row{"sm_121a", "8.7", "8.8"}}) {
+    const Gpu gpu;
+    const std::string body = ".visible .entry k() { ret; }";
+    expect_refused(
+        {module(body, row.before, row.target), 2, std::string("needs .version ") + row.first});
+    const CUresult first = try_load(module(body, row.first, row.target)).code;
+    EXPECT_TRUE(first == CUDA_SUCCESS || first == CUDA_ERROR_NO_BINARY_FOR_GPU) << row.target;
+  }
+}
+
+TEST(PtxVersions, TargetsAreArchitecturesAndOptions) {
+  const Gpu gpu;
+  const std::string body = ".visible .entry k() { ret; }";
+  for (const char* target :
+       {"sm_83", "sm_90f", "sm_80a", "sm_80, foo", "texmode_unified", "debug, sm_80"}) {
+    expect_refused({module(body, "9.0", target), 2, "is no target"});
+  }
+  EXPECT_EQ(try_load(module(body, "9.0", "sm_80, texmode_unified")).code, CUDA_SUCCESS);
+  // Runs on devices that have the features of the last one.
+  EXPECT_EQ(try_load(module(body, "9.0", "sm_120, sm_80")).code, CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
 /// The newest PTX of each driver, from the release notes of the CUDA toolkits.

@@ -248,6 +248,10 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
     if (index >= context.limits.size()) {
       return refuse(CUDA_ERROR_UNSUPPORTED_LIMIT, "there is no such limit");
     }
+    constexpr std::size_t kMostFetched = 128;
+    if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > kMostFetched) {
+      return refuse(CUDA_ERROR_INVALID_VALUE, "an L2 fetch has at most 128 bytes");
+    }
     const std::lock_guard lock(context.mutex);
     context.limits[index] = value;
     return CUDA_SUCCESS;

@@ -3,6 +3,7 @@
 #include "cuda/driver/copies.h"
 #include "cuda/driver/host_access.h"
 #include "cuda/graphs/capture.h"
+#include "cuda/memory/hex.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -16,10 +17,34 @@ CUresult check(const CopyWork& work) {
   return CUDA_SUCCESS;
 }
 
+CUresult refuse_unmapped(std::uint64_t side, std::uint64_t pitch, std::uint64_t plane_bytes,
+                         const CopyWork& work, const char* name) {
+  if (work.row_bytes == 0) return CUDA_SUCCESS;
+  for (std::uint64_t plane = 0; plane < work.planes; ++plane) {
+    for (std::uint64_t row = 0; row < work.rows; ++row) {
+      const std::uint64_t at = side + plane * plane_bytes + row * pitch;
+      if (is_host_memory(at, work.row_bytes)) continue;
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    std::string(name) + " is no memory of the host: " + in_hex(at));
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+/// Of a copy that the call waits for. Whether the memory is protected shows when it is made.
+CUresult check_pageable(const CopyWork& work) {
+  if (from_pageable(work)) {
+    CUDA_TWIN_TRY(refuse_unmapped(work.from, work.from_pitch, work.from_plane, work, "the source"));
+  }
+  if (!to_pageable(work)) return CUDA_SUCCESS;
+  return refuse_unmapped(work.to, work.to_pitch, work.to_plane, work, "the destination");
+}
+
 /// In the default stream; the call returns when the bytes are there.
 CUresult copy_now(Context& context, CopyWork work) {
   CUDA_TWIN_TRY(refuse_synchronize(*context.legacy));
   CUDA_TWIN_TRY(check(work));
+  CUDA_TWIN_TRY(check_pageable(work));
   return submit_and_wait(context, *context.legacy, std::move(work));
 }
 
@@ -43,7 +68,10 @@ CUresult copy_later(Context& context, Stream& stream, CopyWork work) {
   CUDA_TWIN_TRY(check(work));
   if (is_capturing(stream)) return submit(stream, std::move(work));
   // A copy to pageable memory returns when it is done, as the vendor documents.
-  if (to_pageable(work)) return submit_and_wait(context, stream, std::move(work));
+  if (to_pageable(work)) {
+    CUDA_TWIN_TRY(check_pageable(work));
+    return submit_and_wait(context, stream, std::move(work));
+  }
   if (from_pageable(work)) CUDA_TWIN_TRY(stage(work));
   return submit(stream, std::move(work));
 }

@@ -14,11 +14,11 @@
 namespace cuda_twin {
 namespace {
 
-// A child of fork() has none of the threads that execute work.
+// A child of fork() has none of the threads that execute its parent's work.
 std::atomic<bool> forked{false};
 
 void note_fork() {
-  forked = true;
+  if (driver().initialised) forked = true;
 }
 
 /// Settings come from the environment when the library is loaded.

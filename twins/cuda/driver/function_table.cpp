@@ -25,7 +25,26 @@ const ExportedFunction kFunctions[] = {
 constinit twin::Counters<256> calls;
 static_assert(std::size(kFunctions) < 256);
 
-const ExportedFunction* newest(const char* name, int version) {
+/// Names that the header of a version defines as another name.
+struct OtherName {
+  const char* name;
+  const char* of;
+  int first_driver;
+};
+constexpr OtherName kOtherNames[] = {
+    // The form of 11.x has other parameters; the twin does not have it.
+    {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", 12000},
+};
+
+const char* defined_name(const char* name, int version) {
+  for (const OtherName& row : kOtherNames) {
+    if (std::strcmp(row.name, name) == 0 && row.first_driver <= version) return row.of;
+  }
+  return name;
+}
+
+const ExportedFunction* newest(const char* alias, int version) {
+  const char* const name = defined_name(alias, version);
   const ExportedFunction* best = nullptr;
   for (const ExportedFunction& row : kFunctions) {
     if (std::strcmp(row.name, name) != 0 || row.first_driver > version) continue;
@@ -39,6 +58,10 @@ bool is_missing(const ExportedFunction& row) {
 }
 
 }  // namespace
+
+std::size_t count_functions() {
+  return std::size(kFunctions);
+}
 
 std::size_t function_index(const char* symbol) {
   for (std::size_t index = 0; index < std::size(kFunctions); ++index) {

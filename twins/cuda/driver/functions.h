@@ -17,6 +17,7 @@ struct ExportedFunction {
 
 inline constexpr std::size_t kNoFunction = ~std::size_t{0};
 
+std::size_t count_functions();
 /// By symbol: the place in symbols.txt, from 0.
 std::size_t function_index(const char* symbol);
 void count_call(std::size_t function);

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 namespace cuda_twin {
 namespace {
@@ -30,6 +32,24 @@ Moved move(Transfer transfer, void* here, void* there, std::uint64_t bytes) {
     done += static_cast<std::uint64_t>(moved);
   }
   return Moved::kAll;
+}
+
+struct HostMapping {
+  std::uint64_t begin = 0, end = 0;
+  HostAccess access = HostAccess::kNone;
+};
+
+/// A line of /proc/self/maps: "7f0000000000-7f0000001000 r--p ...".
+bool parse_host_mapping(const char* line, HostMapping& mapping) {
+  char* rest = nullptr;
+  mapping.begin = std::strtoull(line, &rest, 16);
+  if (*rest != '-') return false;
+  mapping.end = std::strtoull(rest + 1, &rest, 16);
+  if (std::strlen(rest) < 3) return false;
+  const bool reads = rest[1] == 'r';
+  const bool writes = rest[2] == 'w';
+  mapping.access = !reads ? HostAccess::kNone : writes ? HostAccess::kReadWrite : HostAccess::kRead;
+  return true;
 }
 
 }  // namespace
@@ -73,10 +93,25 @@ bool is_host_memory(std::uint64_t address, std::uint64_t bytes) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t begin = address / page * page;
   if (address == 0 || bytes == 0 || address + bytes < address) return false;
-  const std::uint64_t pages = (address + bytes - begin + page - 1) / page;
-  if (pages > (std::uint64_t{1} << 32)) return false;
-  std::vector<unsigned char> resident(pages);
-  return mincore(reinterpret_cast<void*>(begin), address + bytes - begin, resident.data()) == 0;
+  // MS_ASYNC does nothing but look for holes in the range.
+  return msync(reinterpret_cast<void*>(begin), address + bytes - begin, MS_ASYNC) == 0;
+}
+
+HostAccess host_access(std::uint64_t address, std::uint64_t bytes) {
+  if (!is_host_memory(address, bytes)) return HostAccess::kNone;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
+                                                             &std::fclose);
+  HostAccess least = HostAccess::kReadWrite;
+  char line[512];
+  bool at_start = true;  // of a line: a long one takes several reads
+  while (maps != nullptr && std::fgets(line, sizeof line, maps.get()) != nullptr) {
+    HostMapping mapping;
+    const bool overlaps = at_start && parse_host_mapping(line, mapping) &&
+                          mapping.begin < address + bytes && mapping.end > address;
+    if (overlaps) least = std::min(least, mapping.access);
+    at_start = std::strchr(line, '\n') != nullptr;
+  }
+  return least;
 }
 
 }  // namespace cuda_twin

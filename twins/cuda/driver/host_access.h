@@ -17,7 +17,11 @@ struct HostPiece {
 };
 bool gather_host(std::span<const HostPiece> pieces);
 bool write_host(std::uint64_t to, const void* from, std::uint64_t bytes);
-/// Whether all pages of the range are mapped.
+/// Whether all pages of the range are mapped, whatever their protection.
 bool is_host_memory(std::uint64_t address, std::uint64_t bytes);
+/// The access that all pages of the range allow. Where the system does not list the mappings,
+/// kReadWrite for all that are there.
+enum class HostAccess : std::uint8_t { kNone, kRead, kReadWrite };
+HostAccess host_access(std::uint64_t address, std::uint64_t bytes);
 
 }  // namespace cuda_twin

@@ -2,6 +2,7 @@
 #include "cuda/call.h"
 #include "cuda/driver/host_access.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/perform.h"
 #include "cuda/graphs/capture.h"
 #include "cuda/settings.h"
 
@@ -82,6 +83,14 @@ void free_host_memory_of(Context& context) {
   }
 }
 
+void forget_unmapped_host_memory() {
+  Driver& state = driver();
+  const std::lock_guard lock(state.memory_mutex);
+  for (const auto& [begin, range] : state.hosts) {
+    if (range.registered && !is_host_memory(begin, range.bytes)) state.space->remove(begin);
+  }
+}
+
 }  // namespace cuda_twin
 
 using namespace cuda_twin;
@@ -124,11 +133,18 @@ CUresult cuMemHostRegister(void* host, size_t bytes, unsigned int flags) {
     if (overlaps(begin, bytes)) {
       return refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "the range overlaps another");
     }
-    if (state.space->find(begin) != nullptr || !is_host_memory(begin, bytes)) {
-      return refuse(CUDA_ERROR_INVALID_VALUE, "the range is no memory of the host");
+    const bool read_only = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0;
+    const HostAccess access = host_access(begin, bytes);
+    if (state.space->find(begin) != nullptr || access == HostAccess::kNone) {
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    "the range is no memory of the host, or the host may not read it");
     }
-    if (state.space->adopt(host, bytes, context.device->ordinal, MemoryKind::kRegistered) ==
-        nullptr) {
+    if (access == HostAccess::kRead && !read_only) {
+      return refuse(CUDA_ERROR_INVALID_VALUE,
+                    "the host may not write the range: it needs CU_MEMHOSTREGISTER_READ_ONLY");
+    }
+    if (state.space->adopt(host, bytes, context.device->ordinal, MemoryKind::kRegistered,
+                           read_only) == nullptr) {
       return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the range was not registered");
     }
     state.hosts[begin] = {bytes, flags, true, context.id};

@@ -15,4 +15,10 @@ inline bool is_of_host(MemoryKind kind) {
          kind == MemoryKind::kManaged;
 }
 
+/// Host memory that was registered as read-only. Variables in .const are read-only for kernels
+/// alone.
+inline bool refuses_writes(const Extent& extent) {
+  return extent.read_only && extent.kind == MemoryKind::kRegistered;
+}
+
 }  // namespace cuda_twin

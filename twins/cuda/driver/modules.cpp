@@ -1,9 +1,12 @@
 #include "cuda/driver/modules.h"
 
+#include <chrono>
+
 #include "cuda/call.h"
 #include "cuda/driver/jit.h"
 #include "cuda/graphs/capture.h"
 #include "cuda/ptx/parser.h"
+#include "cuda/ptx/targets.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -14,10 +17,6 @@ constexpr std::size_t kMostText = std::size_t{64} << 20;
 CUresult say(CUresult result, std::string& log, std::string text) {
   log = std::move(text);
   return refuse(result, log);
-}
-
-std::string name_of(ptx::Version version) {
-  return std::to_string(version.major) + "." + std::to_string(version.minor);
 }
 
 CUresult say(const ptx::SyntaxError& error, std::string& log) {
@@ -47,28 +46,38 @@ CUresult check_text(const std::string& text, std::string& log) {
   return text.empty() ? say(CUDA_ERROR_INVALID_IMAGE, log, "the image is empty") : CUDA_SUCCESS;
 }
 
-CUresult check_for(const Device& device, const ptx::Module& parsed, std::string& log) {
-  const ptx::Version newest = newest_ptx(static_cast<int>(setting(Setting::kDriver)));
-  if (parsed.version > newest) {
-    return say(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, log,
-               "PTX " + name_of(parsed.version) + " is newer than " + name_of(newest) +
-                   ", the newest of this driver");
+/// `wanted` is the architecture that the caller asks for, if any: its code runs on devices of the
+/// same major version.
+CUresult check_for(const Device& device, const ptx::Module& parsed,
+                   const std::optional<ptx::Target>& wanted, std::string& log) {
+  if (wanted && !ptx::runs_on(parsed.target, wanted->sm)) {
+    return say(CUDA_ERROR_INVALID_PTX, log,
+               "target " + ptx::name_of(parsed.target) + " cannot be compiled for " +
+                   ptx::name_of(*wanted));
   }
-  const int sm = parsed.target.sm;
-  if (sm > device.sm() || (parsed.target.specific && sm != device.sm())) {
+  if (wanted && (wanted->sm / 10 != device.sm() / 10 || !ptx::runs_on(*wanted, device.sm()))) {
     return say(CUDA_ERROR_NO_BINARY_FOR_GPU, log,
-               "target sm_" + std::to_string(sm) + (parsed.target.specific ? "a" : "") +
-                   " does not run on capability " + std::to_string(device.sm()));
+               "code for " + ptx::name_of(*wanted) + " does not run on capability " +
+                   std::to_string(device.sm()));
+  }
+  if (!ptx::runs_on(parsed.target, device.sm())) {
+    return say(CUDA_ERROR_NO_BINARY_FOR_GPU, log,
+               "target " + ptx::name_of(parsed.target) + " does not run on capability " +
+                   std::to_string(device.sm()));
   }
   return CUDA_SUCCESS;
 }
 
-CUresult compile(Context& context, std::string text, Module& module, std::string& log) {
+CUresult compile(Context& context, std::string text, const JitOptions& options, Module& module,
+                 std::string& log) {
   CUDA_TWIN_TRY(check_text(text, log));
-  auto parsed = ptx::parse(text);
+  ptx::ParserLimits limits;
+  limits.text_bytes = kMostText;
+  limits.newest = newest_ptx(static_cast<int>(setting(Setting::kDriver)));
+  auto parsed = ptx::parse(text, limits);
   if (const auto* const error = std::get_if<ptx::SyntaxError>(&parsed)) return say(*error, log);
   const auto& source = std::get<ptx::Module>(parsed);
-  CUDA_TWIN_TRY(check_for(*context.device, source, log));
+  CUDA_TWIN_TRY(check_for(*context.device, source, options.target(), log));
   CUDA_TWIN_TRY(place_variables(context, source, module, log));
   const auto address_of = [&module](const std::string& name) -> std::optional<std::uint64_t> {
     const auto at = module.globals.find(name);
@@ -98,7 +107,10 @@ CUresult load(Context& context, CUmodule* module, const void* image, const JitOp
   made->context = context.weak_from_this();
   made->device = context.device;
   std::string log;
-  const CUresult result = compile(context, std::move(text), *made, log);
+  const auto start = std::chrono::steady_clock::now();
+  const CUresult result = compile(context, std::move(text), options, *made, log);
+  const std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - start;
+  options.write_time(time.count());
   options.write_logs(result == CUDA_SUCCESS ? "compiled for the twin" : "", log);
   if (result != CUDA_SUCCESS) {
     unload(*made);

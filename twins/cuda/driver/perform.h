@@ -17,6 +17,10 @@ CUresult perform_wait(Context& context, const WaitWork& work);
 CUresult perform_write_value(Context& context, const WriteValueWork& work, std::uint64_t number);
 CUresult perform_wait_value(Context& context, const WaitValueWork& work);
 
+/// Registered memory that the host has unmapped since is no memory of devices any more.
+/// driver/host_memory.cpp
+void forget_unmapped_host_memory();
+
 /// Reports the reason of an error of work: the context keeps it.
 CUresult fail_work(Context& context, CUresult code, const std::string& reason);
 

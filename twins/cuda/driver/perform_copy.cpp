@@ -31,24 +31,31 @@ bool find(std::uint64_t address, CopyWork::Side side, CopyPlace& place) {
   return side != CopyWork::Side::kHost || is_of_host(place.extent->kind);
 }
 
-bool move_part(const CopyPlace& to, const CopyPlace& from, std::uint64_t bytes) {
+/// Pageable memory of the host may be unmapped or protected.
+enum class CopiedPart : std::uint8_t { kAll, kNotRead, kNotWritten };
+
+CopiedPart write_pageable(const CopyPlace& to, const std::byte* from, std::uint64_t bytes) {
+  return write_host(to.address, from, bytes) ? CopiedPart::kAll : CopiedPart::kNotWritten;
+}
+
+CopiedPart move_part(const CopyPlace& to, const CopyPlace& from, std::uint64_t bytes) {
   if (to.extent == nullptr && from.extent == nullptr) {
     std::vector<std::byte> between(bytes);
-    return read_host(between.data(), from.address, bytes) &&
-           write_host(to.address, between.data(), bytes);
+    if (!read_host(between.data(), from.address, bytes)) return CopiedPart::kNotRead;
+    return write_pageable(to, between.data(), bytes);
   }
-  if (to.extent == nullptr) return write_host(to.address, from.data(), bytes);
+  if (to.extent == nullptr) return write_pageable(to, from.data(), bytes);
   if (from.extent == nullptr) {
-    if (!read_host(to.data(), from.address, bytes)) return false;
+    if (!read_host(to.data(), from.address, bytes)) return CopiedPart::kNotRead;
     if (to.extent->written != nullptr) set_written(to.extent->written, to.offset(), bytes);
-    return true;
+    return CopiedPart::kAll;
   }
   std::memmove(to.data(), from.data(), bytes);
   if (to.extent->written != nullptr) {
     copy_written(to.extent->written, to.offset(), from.extent->written,
                  from.extent->written == nullptr ? 0 : from.offset(), bytes);
   }
-  return true;
+  return CopiedPart::kAll;
 }
 
 /// Device of a place; -1 is the host.
@@ -73,6 +80,12 @@ CUresult check_races(Context& context, const CopyPlace& place, std::uint64_t byt
   keep_findings({{"work race", text}});
   if (setting(Setting::kFindings) != 0) return CUDA_SUCCESS;
   return fail_work(context, CUDA_ERROR_LAUNCH_FAILED, "work race: " + text);
+}
+
+CUresult refuse_read_only(Context& context, const char* work, const CopyPlace& place) {
+  return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS,
+                   std::string("a ") + work + " cannot write its memory, which is read-only: " +
+                       Space::place(*place.extent, place.address));
 }
 
 class Copier {
@@ -100,13 +113,18 @@ class Copier {
       CopyPlace target;
       CopyPlace source;
       if (!find(to, work_.to_side, target)) return illegal("write", to, left);
+      if (target.extent != nullptr && refuses_writes(*target.extent)) {
+        return refuse_read_only(context_, "copy", target);
+      }
       if (work_.staged == nullptr && !find(from, work_.from_side, source)) {
         return illegal("read", from, left);
       }
       const std::uint64_t part = std::min({left, target.room(), source.room()});
       CUDA_TWIN_TRY(check_races(context_, source, part, number_, false));
       CUDA_TWIN_TRY(check_races(context_, target, part, number_, true));
-      if (!move(target, source, part)) return illegal("touch", to, left);
+      const CopiedPart moved = move(target, source, part);
+      if (moved == CopiedPart::kNotRead) return illegal_host("read", from, part);
+      if (moved == CopiedPart::kNotWritten) return illegal_host("write", to, part);
       direction_ = direction_of(target, source, work_.staged != nullptr);
       to += part;
       from += part;
@@ -115,16 +133,23 @@ class Copier {
     return CUDA_SUCCESS;
   }
 
-  bool move(const CopyPlace& target, const CopyPlace& source, std::uint64_t bytes) {
+  CopiedPart move(const CopyPlace& target, const CopyPlace& source, std::uint64_t bytes) {
     if (work_.staged == nullptr) return move_part(target, source, bytes);
     const std::byte* const data = work_.staged->data() + staged_;
     staged_ += bytes;
-    if (target.extent == nullptr) return write_host(target.address, data, bytes);
+    if (target.extent == nullptr) return write_pageable(target, data, bytes);
     std::memcpy(target.data(), data, bytes);
     if (target.extent->written != nullptr) {
       set_written(target.extent->written, target.offset(), bytes);
     }
-    return true;
+    return CopiedPart::kAll;
+  }
+
+  CUresult illegal_host(const char* what, std::uint64_t address, std::uint64_t bytes) {
+    return fail_work(context_, CUDA_ERROR_ILLEGAL_ADDRESS,
+                     std::string("a copy cannot ") + what + " " + std::to_string(bytes) +
+                         " bytes of the host, which are unmapped or protected: " +
+                         driver().space->describe(address, bytes));
   }
 
   CUresult illegal(const char* what, std::uint64_t address, std::uint64_t bytes) {
@@ -163,6 +188,7 @@ CUresult fill_row(Context& context, const FillWork& work, std::uint64_t row, std
           context, CUDA_ERROR_ILLEGAL_ADDRESS,
           "a fill cannot write its memory: " + driver().space->describe(at, bytes - done));
     }
+    if (refuses_writes(*place.extent)) return refuse_read_only(context, "fill", place);
     const std::uint64_t part = std::min(bytes - done, place.room());
     CUDA_TWIN_TRY(check_races(context, place, part, number, true));
     fill_bytes(place.data(), work, done, part);

@@ -78,6 +78,7 @@ std::string name_of_work(const Work& work) {
 }
 
 CUresult perform(Context& context, const Work& work, std::uint64_t number) {
+  forget_unmapped_host_memory();
   return std::visit(Performer{context, number}, work);
 }
 

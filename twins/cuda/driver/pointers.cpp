@@ -22,6 +22,7 @@ std::uint64_t context_handle_of(const Extent& extent) {
 struct PointerRow {
   CUpointer_attribute attribute;
   void (*put)(void* value, const Extent& extent, std::uint64_t address);
+  bool (*has)(const Extent& extent) = nullptr;  ///< whether such memory has it; null: all has
 };
 constexpr PointerRow kPointerRows[] = {
     {CU_POINTER_ATTRIBUTE_CONTEXT,
@@ -35,7 +36,8 @@ constexpr PointerRow kPointerRows[] = {
     {CU_POINTER_ATTRIBUTE_HOST_POINTER,
      [](void* v, const Extent& e, std::uint64_t address) {
        put(v, is_of_host(e.kind) ? address : std::uint64_t{0});
-     }},
+     },
+     [](const Extent& e) { return is_of_host(e.kind); }},
     {CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, [](void* v, const Extent&, std::uint64_t) { put(v, 0); }},
     {CU_POINTER_ATTRIBUTE_BUFFER_ID,
      [](void* v, const Extent& e, std::uint64_t) {
@@ -110,6 +112,9 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
     const ExtentPtr extent = driver().space->find(address);
     if (extent == nullptr) {
       return refuse(CUDA_ERROR_INVALID_VALUE, "the driver does not know the address");
+    }
+    if (row->has != nullptr && !row->has(*extent)) {
+      return refuse(CUDA_ERROR_INVALID_VALUE, "memory of this kind does not have the attribute");
     }
     row->put(value, *extent, address);
     return CUDA_SUCCESS;

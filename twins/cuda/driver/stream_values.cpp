@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "cuda/call.h"
+#include "cuda/driver/kinds.h"
 #include "cuda/driver/perform.h"
 
 namespace cuda_twin {
@@ -82,8 +83,9 @@ CUresult perform_write_value(Context& context, const WriteValueWork& work, std::
   (void)number;
   ExtentPtr extent;
   std::byte* const word = word_at(work.to, work.bytes, extent);
-  if (word == nullptr) {
-    return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS, "a stream writes a value to no memory");
+  if (word == nullptr || refuses_writes(*extent)) {
+    return fail_work(context, CUDA_ERROR_ILLEGAL_ADDRESS,
+                     "a stream writes a value to no memory, or to read-only memory");
   }
   if (extent->written != nullptr) {
     set_written(extent->written, work.to - extent->begin, work.bytes);

@@ -114,7 +114,8 @@ ExtentPtr Space::place_fresh(const std::shared_ptr<Extent>& extent, std::uint64_
   return extent;
 }
 
-ExtentPtr Space::adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind) {
+ExtentPtr Space::adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind,
+                       bool read_only) {
   auto extent = std::make_shared<Extent>();
   auto cells = std::make_shared<HostCells>(bytes + kCellPageBytes);
   extent->begin = reinterpret_cast<std::uint64_t>(host);
@@ -124,6 +125,7 @@ ExtentPtr Space::adopt(void* host, std::uint64_t bytes, int device, MemoryKind k
   extent->cells_offset = extent->begin % kCellPageBytes;  // cells are aligned as addresses are
   extent->device = device;
   extent->kind = kind;
+  extent->read_only = read_only;
   extent->backing = std::move(cells);
   const std::unique_lock lock(state_->mutex);
   if (bytes == 0 || extent->end() < extent->begin || state_->overlaps(extent->begin, bytes)) {

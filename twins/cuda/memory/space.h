@@ -55,7 +55,8 @@ class Space {
   ExtentPtr allocate_variable(std::uint64_t bytes, std::uint64_t alignment, int device,
                               std::string name, bool read_only);
   /// Host memory that devices may use at its own address.
-  ExtentPtr adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind);
+  ExtentPtr adopt(void* host, std::uint64_t bytes, int device, MemoryKind kind,
+                  bool read_only = false);
   /// Addresses without storage (cuMemAddressReserve), and storage without addresses (cuMemCreate)
   /// shown at an address.
   std::shared_ptr<Extent> create(std::uint64_t bytes, int device);

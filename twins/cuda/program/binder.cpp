@@ -76,7 +76,7 @@ bool Binder::need(ptx::Version version, int sm) {
 }
 
 bool Binder::need_specific_target() {
-  return builder_.module().target.specific || fail("needs a .target with the suffix a or f");
+  return builder_.module().target.suffix != '\0' || fail("needs a .target with the suffix a or f");
 }
 
 bool Binder::branch_target(const std::string& label) {

@@ -3,6 +3,7 @@
 #include "cuda/ptx/constants.h"
 #include "cuda/ptx/debug.h"
 #include "cuda/ptx/functions.h"
+#include "cuda/ptx/targets.h"
 
 namespace cuda_twin::ptx {
 namespace {
@@ -62,23 +63,26 @@ class ModuleReader {
                            true);
   }
 
+  /// Code for several architectures runs on those that have the features of the last one.
   bool target() {
     do {
       const Token token = tokens_.peek();
       const auto name = tokens_.expect_word("a target");
       if (!name) return false;
-      if (!name->starts_with("sm_")) continue;
-      std::string_view digits = name->substr(3);
-      module_.target.specific = digits.ends_with('a') || digits.ends_with('f');
-      if (module_.target.specific) digits.remove_suffix(1);
-      std::string problem;
-      const Literal value = literal_of(digits.empty() ? "?" : digits, problem);
-      const bool good = problem.empty() && value.kind == Literal::Kind::kInteger &&
-                        value.bits >= 10 && value.bits < 1000;
-      if (!good) return tokens_.fail_at(token.line, shown(*name) + " is no target");
-      module_.target.sm = static_cast<int>(value.bits);
+      const auto named = target_named(*name);
+      const bool is_option = module_.target.sm != 0 && is_target_option(*name);
+      if (!named && !is_option) {
+        return tokens_.fail_at(token.line, shown(*name) + " is no target");
+      }
+      if (!named) continue;
+      if (module_.version < named->needed) {
+        return tokens_.fail_at(token.line, ".target " + shown(*name) + " needs .version " +
+                                               std::to_string(named->needed.major) + "." +
+                                               std::to_string(named->needed.minor) + " or later");
+      }
+      if (named->target.sm > module_.target.sm) module_.target = named->target;
     } while (tokens_.take_sign(","));
-    return module_.target.sm != 0 || tokens_.fail(".target names no sm_NN");
+    return true;
   }
 
   bool item() {

@@ -58,8 +58,8 @@ struct Version {
   friend auto operator<=>(const Version&, const Version&) = default;
 };
 struct Target {
-  int sm = 0;             ///< 80 for sm_80
-  bool specific = false;  ///< sm_90a: runs on that capability only
+  int sm = 0;          ///< 80 for sm_80
+  char suffix = '\0';  ///< 'a': runs on that capability only; 'f': on later ones of its family too
 };
 
 }  // namespace cuda_twin::ptx

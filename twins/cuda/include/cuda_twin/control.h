@@ -19,7 +19,8 @@ const char* cuda_twin_version(void);
  * changed, if there is no such setting or value. A fault's setting starts counting anew. Settings
  * of devices take effect at the next cuInit() after cuda_twin_reset(). */
 int cuda_twin_set(const char* name, const char* value);
-/* All settings as the environment has them. */
+/* All settings as the environment has them. A value that a setting does not have is reported on
+ * stderr and left out, here and when the library is opened. */
 void cuda_twin_reset_settings(void);
 /* Waits for all work, drops all contexts, handles, counts and findings; the next cuInit() starts
  * anew. Not while another thread is in a call. */
