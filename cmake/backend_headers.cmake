@@ -6,7 +6,7 @@ set(backend_headers
   base/machine_description.h
   graph/op.h graph/storage_users.h graph/tensor_values.h
   memory/hazards.h memory/planner.h
-  device/backend_options.h device/host_buffer.h device/kernel_table.h device/sync_stream.h
+  device/backend_options.h device/host_buffer.h device/kernel_table.h device/range.h device/sync_stream.h
   device/upload_ring.h)
 # All of the support library but its own parts.
 file(GLOB support_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/backend_support/*.h)
