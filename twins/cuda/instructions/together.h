@@ -7,6 +7,7 @@
 #include "cuda/instructions/lanes.h"
 #include "cuda/machine/block.h"
 #include "cuda/machine/groups.h"
+#include "cuda/machine/meeting.h"
 #include "cuda/races/races.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
@@ -28,39 +29,29 @@ inline Next report_caller(Warp& warp, LaneMask outside, LaneMask members) {
                     (members == 0 ? "none" : lanes_text(members)));
 }
 
-/// Executes for `lanes`, which have the same mask and are all here.
-using TogetherBody = Next (*)(Warp& warp, const Op& op, LaneMask lanes, LaneMask members);
-
+/// Lanes that have the same mask execute now if its members are here, and wait if not.
 template <TogetherBody kBody>
 [[gnu::always_inline]] inline Next run_members(Warp& warp, const Op& op, LaneMask lanes,
                                                LaneMask members) {
   if ((lanes & ~members) != 0 && report_caller(warp, lanes & ~members, members) != Next::kOn) {
     return Next::kSwitch;
   }
+  if ((members & warp.alive() & ~lanes) != 0) return meet(warp, op, lanes, members, kBody);
   if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, lanes);
   return kBody(warp, op, lanes, members);
 }
 
-/// Lanes have different masks: those whose members are here execute now, the others wait.
+/// Lanes have different masks.
 template <TogetherBody kBody>
 Next run_parts(Warp& warp, const Op& op, LaneMask active, const std::uint32_t* masks) {
-  const bool forced = warp.groups[0].forced;
-  LaneMask waiting = 0;
-  for (LaneMask rest = active; rest != 0;) {
+  Next next = Next::kOn;
+  for (LaneMask rest = active; rest != 0 && !warp.block->failed;) {
     const LaneMask members = masks[first_lane(rest)];
     const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
     rest &= ~same;
-    if ((members & warp.alive() & ~same) != 0 && !forced) waiting |= same;
+    if (run_members<kBody>(warp, op, same, members) != Next::kOn) next = Next::kSwitch;
   }
-  warp.groups[0].forced = false;
-  if (waiting != 0) hold(warp, waiting, Group::State::kSync);
-  for (LaneMask rest = active & ~waiting; rest != 0;) {
-    const LaneMask members = masks[first_lane(rest)];
-    const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
-    rest &= ~same;
-    if (run_members<kBody>(warp, op, same, members) != Next::kOn) return Next::kSwitch;
-  }
-  return waiting != 0 ? Next::kSwitch : Next::kOn;
+  return next;
 }
 
 template <TogetherBody kBody>
@@ -68,9 +59,7 @@ template <TogetherBody kBody>
                                             const Arg& mask) {
   const std::uint32_t* masks = lanes_of<std::uint32_t>(warp, mask);
   if (!is_uniform(masks, active)) return run_parts<kBody>(warp, op, active, masks);
-  const LaneMask members = masks[first_lane(active)];
-  if (!gather(warp, active, members)) return Next::kSwitch;
-  return run_members<kBody>(warp, op, active, members);
+  return run_members<kBody>(warp, op, active, masks[first_lane(active)]);
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL

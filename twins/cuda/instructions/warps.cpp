@@ -155,24 +155,11 @@ bool bind_elect(Binder& b) {
   return b.finish();
 }
 
-/// All places with the same mask are one barrier. Lanes with another mask wait at theirs.
+Next warp_barrier_lanes(Warp&, const Op&, LaneMask, LaneMask) {
+  return Next::kOn;
+}
 Next warp_barrier(Warp& warp, const Op& op, LaneMask active) {
-  const std::uint32_t* masks = lanes_of<std::uint32_t>(warp, op.args[0]);
-  if (warp.groups[0].forced) {
-    warp.groups[0].forced = false;
-    return Next::kOn;
-  }
-  Next next = Next::kOn;
-  for (LaneMask rest = active; rest != 0;) {
-    const LaneMask members = masks[first_lane(rest)];
-    const LaneMask same = rest & lanes_where([&](unsigned i) { return masks[i] == members; });
-    rest &= ~same;
-    if ((same & ~members) != 0 && report_caller(warp, same & ~members, members) != Next::kOn) {
-      return Next::kSwitch;
-    }
-    if (meet_at_warp_barrier(warp, same, members) == Next::kSwitch) next = Next::kSwitch;
-  }
-  return next;
+  return together<warp_barrier_lanes>(warp, op, active, op.args[0]);
 }
 
 bool bind_warp_barrier(Binder& b) {

@@ -5,6 +5,7 @@
 
 #include "cuda/machine/grid.h"
 #include "cuda/machine/groups.h"
+#include "cuda/machine/meeting.h"
 
 namespace cuda_twin {
 namespace {
@@ -13,15 +14,17 @@ constexpr unsigned kMostWarps = 4;  ///< named in an error
 
 /// The group goes on without the lanes that it waits for.
 bool force(Warp& warp, Group& group) {
+  const LaneMask here = lanes_waiting_with(warp, group);
+  const LaneMask expected = group.aligned ? warp.lanes : group.members & warp.alive();
   group.state = Group::State::kReady;
+  group.members = 0;
   group.forced = true;
   if (!warp.block->launch->checks.warp) return true;
   warp.op = group.op;
-  const LaneMask others = warp.lanes & ~group.lanes;
   const char* check = group.aligned ? "aligned" : "absent-lanes";
   return report(warp, check, first_lane(group.lanes),
-                "lanes " + lanes_text(group.lanes) + " wait here, and lanes " + lanes_text(others) +
-                    " never come") == Next::kOn;
+                "lanes " + lanes_text(here) + " wait here, and lanes " +
+                    lanes_text(expected & ~here) + " never come") == Next::kOn;
 }
 
 /// False if there is no such group, or if the launch ends.

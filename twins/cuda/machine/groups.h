@@ -25,10 +25,6 @@ Next end_lanes(Warp& warp, LaneMask lanes);
 /// handler returns Next::kSwitch.
 Group& hold(Warp& warp, LaneMask lanes, Group::State state);
 
-/// bar.warp.sync: `lanes` wait until all members that have not ended are at one with the same
-/// members. Returns what the handler shall return.
-Next meet_at_warp_barrier(Warp& warp, LaneMask lanes, LaneMask members);
-
 /// Chooses the group that runs next and makes its frame the current one. False if none can run.
 bool choose(Warp& warp);
 

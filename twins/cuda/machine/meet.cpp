@@ -6,13 +6,12 @@
 
 #include "cuda/machine/barriers.h"
 #include "cuda/machine/block.h"
-#include "cuda/races/races.h"
 
 namespace cuda_twin {
 namespace {
 
 bool can_join(const Group& a, const Group& b) {
-  // They wait at one bar.warp.sync for other lanes.
+  // They wait at one instruction for other lanes.
   if (a.members != 0 && b.members != 0 && a.members != b.members) return false;
   return a.op == b.op && a.frame == b.frame && a.state != Group::State::kBarrier &&
          b.state != Group::State::kBarrier && !a.forced && !b.forced && !a.released && !b.released;
@@ -113,33 +112,6 @@ Group& hold(Warp& warp, LaneMask lanes, Group::State state) {
   return held;
 }
 
-Next meet_at_warp_barrier(Warp& warp, LaneMask lanes, LaneMask members) {
-  LaneMask here = lanes;
-  const auto waits = [&](const Group& group) {
-    return group.state == Group::State::kSync && group.members == members && members != 0;
-  };
-  for (std::uint32_t i = 1; i < warp.group_count; ++i) {
-    if (waits(warp.groups[i])) here |= warp.groups[i].lanes;
-  }
-  if ((members & warp.alive() & ~here) != 0) {
-    hold(warp, lanes, Group::State::kSync).members = members;
-    return Next::kSwitch;
-  }
-  if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, here);
-  if (here == lanes) return Next::kOn;
-  warp.groups[0].op = warp.op + 1;
-  for (std::uint32_t i = 1; i < warp.group_count; ++i) {
-    Group& group = warp.groups[i];
-    if (!waits(group)) continue;
-    group.state = Group::State::kReady;
-    group.members = 0;
-    ++group.op;
-  }
-  join_groups(warp);
-  warp.reschedule = true;
-  return Next::kSwitch;
-}
-
 Next end_lanes(Warp& warp, LaneMask lanes) {
   split(warp, lanes);
   warp.exited |= lanes;
@@ -182,16 +154,6 @@ bool has_ready_group(const Warp& warp) {
   for (std::uint32_t i = 0; i < warp.group_count; ++i) {
     if (warp.groups[i].state == Group::State::kReady && warp.groups[i].lanes != 0) return true;
   }
-  return false;
-}
-
-bool gather(Warp& warp, LaneMask active, LaneMask members) {
-  if ((members & warp.alive() & ~active) == 0) return true;
-  if (warp.groups[0].forced) {
-    warp.groups[0].forced = false;
-    return true;
-  }
-  hold(warp, active, Group::State::kSync);
   return false;
 }
 

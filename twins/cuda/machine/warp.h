@@ -31,7 +31,7 @@ struct Group {
   std::uint32_t turn = 0;   ///< quanta of instructions that it used: fewer runs first
   std::uint32_t holds = 0;  ///< of the complete bar.red: lanes whose predicate is true, is false
   std::uint32_t fails = 0;
-  LaneMask members = 0;  ///< of the bar.warp.sync at which it waits
+  LaneMask members = 0;  ///< of the instruction with a member mask at which it waits (meeting.h)
   State state = State::kReady;
   std::uint8_t barrier = 0;
   bool forced = false;    ///< executes its .sync instruction without the lanes that never come
@@ -90,13 +90,10 @@ Next report(Warp& warp, const char* check, unsigned lane, std::string reason);
 /// "0-3,7" for a mask of lanes.
 std::string lanes_text(LaneMask lanes);
 
-/// For an instruction that all lanes of `members` execute together: shfl.sync, mma. True: those
-/// that have not ended are in `active`. False: `active` waits for them; return Next::kSwitch, and
-/// the handler is called again when they are here. If they can never come, a finding
-/// "absent-lanes" is reported; if that does not end the launch, gather() then is true without them.
-bool gather(Warp& warp, LaneMask active, LaneMask members);
-/// gather() of the whole warp for an .aligned instruction. A finding "aligned" if lanes of the warp
-/// have ended.
+/// For an .aligned instruction. True: all lanes of the warp are in `active`. False: `active` waits
+/// for the others; return Next::kSwitch, and the handler is called again when they are here. A
+/// finding "aligned" if they have ended or can never come; if that does not end the launch,
+/// gather_aligned() then is true without them.
 bool gather_aligned(Warp& warp, LaneMask active);
 
 }  // namespace cuda_twin
