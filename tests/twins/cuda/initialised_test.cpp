@@ -117,6 +117,33 @@ TEST(CudaInitialised, LocalMemory) {
   expect_clean(run("  st.local.u64 [stack], %rd0;\n  ld.local.u32 %r1, [stack+4];\n"));
 }
 
+/// struct { char c; int x; }: compilers copy bytes 1 to 3, which no program writes.
+TEST(CudaInitialised, PaddingInLocalMemoryIsNotReported) {
+  const std::string members = "  st.local.u8 [stack], 7;\n  st.local.u32 [stack+4], 9;\n";
+  for (const std::string load :
+       {"  ld.local.u32 %r1, [stack];\n", "  ld.local.v2.u32 {%r1, %r2}, [stack];\n",
+        "  ld.local.u64 %rd5, [stack];\n  cvt.u32.u64 %r1, %rd5;\n",
+        "  mov.u64 %rd4, stack;\n  cvta.local.u64 %rd4, %rd4;\n  ld.u32 %r1, [%rd4];\n"}) {
+    const std::string use = "  and.b32 %r1, %r1, 255;\n  setp.ne.u32 %p1, %r1, 7;\n  @%p1 trap;\n";
+    expect_clean(run(members + load + use));
+  }
+}
+
+TEST(CudaInitialised, EachElementOfALocalLoadNeedsAWrittenByte) {
+  expect_found(run("  st.local.u32 [stack], 1;\n  ld.local.v2.u32 {%r1, %r2}, [stack];\n"),
+               "byte 4 of a read of 8");
+  expect_found(run("  st.local.u8 [stack+15], %r0;\n  st.local.u8 [stack+3], %r0;\n"
+                   "  ld.local.v4.u32 {%r1, %r2, %r3, %r4}, [stack];\n"),
+               "byte 4 of a read of 16");
+  expect_found(run("  st.local.u8 [stack], %r0;\n  ld.local.u8 %r1, [stack+1];\n"),
+               "byte 0 of a read of 1");
+  // Shared and global memory stay exact.
+  expect_found(run("  st.shared.u8 [tile], 1;\n  ld.shared.u32 %r1, [tile];\n", 1),
+               "byte 1 of a read of 4");
+  expect_found(run("  st.global.u8 [%rd0], 1;\n  ld.global.u32 %r1, [%rd0];\n", 1),
+               "byte 1 of a read of 4");
+}
+
 TEST(CudaInitialised, VectorsAndAtomics) {
   expect_found(run("  st.global.u32 [%rd0], %r0;\n  ld.global.v2.u32 {%r1, %r2}, [%rd0];\n", 1),
                "byte 4 of a read of 8");

@@ -82,7 +82,7 @@ bool read_source(Warp& warp, const Op& op, LaneMask active, AsyncCopy& copy) {
     }
     Spot spot;
     for (unsigned i = 0; i < sizes[lane]; ++i) {
-      if (!locate_and_check(warp, lane, extra.space, at[lane] + i, 1, kRead, spot)) return false;
+      if (!locate_and_check(warp, lane, extra.space, at[lane] + i, 1, 1, kRead, spot)) return false;
       copy.data[lane][i] = *spot.data;
     }
   }

@@ -37,7 +37,8 @@ Next discard(Warp& warp, const Op& op, LaneMask active) {
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     Spot spot;
-    if (!locate_and_check(warp, lane, extra.space, at[lane], extra.bytes, kWrite, spot)) {
+    if (!locate_and_check(warp, lane, extra.space, at[lane], extra.bytes, extra.bytes, kWrite,
+                          spot)) {
       return Next::kSwitch;
     }
     std::memset(spot.data, 0xFF, extra.bytes);

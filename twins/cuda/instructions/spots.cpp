@@ -135,15 +135,18 @@ void count(Warp& warp, PtxSpace space, const Addresses& addresses, LaneMask acti
 }
 
 /// Each lane by itself: local memory, parameters, mixed spaces, everything that is wrong.
-bool resolve_each(Warp& warp, PtxSpace space, const Addresses& addresses, unsigned bytes,
+bool resolve_each(Warp& warp, PtxSpace space, const Addresses& addresses, const MemoryExtra& extra,
                   AccessFlags access, LaneMask active, Spots& spots) {
+  const unsigned bytes = extra.bytes * extra.vector;
   spots.count = 0;
   std::byte* some = nullptr;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     spots.at[lane] = nullptr;
     if ((active >> lane & 1) == 0) continue;
     Spot spot;
-    if (!locate_and_check(warp, lane, space, addresses.at[lane], bytes, access, spot)) return false;
+    if (!locate_and_check(warp, lane, space, addresses.at[lane], bytes, extra.bytes, access, spot)) {
+      return false;
+    }
     spots.at[lane] = some = spot.data;
   }
   for (std::byte*& at : spots.at) at = at == nullptr ? some : at;
@@ -374,7 +377,7 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
   if (!is_fast(space)) {
     // Of parameters by name, all lanes read the same.
     if (space == PtxSpace::kParam && base.bank == Bank::kNone) active &= 0u - active;
-    return resolve_each(warp, space, addresses, bytes, access, active, spots);
+    return resolve_each(warp, space, addresses, extra, access, active, spots);
   }
   measure(addresses, active, bytes);
   const Area area = area_of(warp, space, addresses.low);
@@ -385,11 +388,11 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
   count(warp, space, addresses, active, bytes, access);
   if (!inside) {
     if (constant) space = PtxSpace::kConst;
-    return resolve_each(warp, space, addresses, bytes, access, active, spots);
+    return resolve_each(warp, space, addresses, extra, access, active, spots);
   }
   if ((access & kRead) != 0 && warp.block->launch->checks.initialised &&
       !all_lanes_written(area, addresses, active, bytes)) {
-    return resolve_each(warp, space, addresses, bytes, access, active, spots);
+    return resolve_each(warp, space, addresses, extra, access, active, spots);
   }
   if (!check_races(warp, space, area, addresses, bytes, access, active)) return false;
   if ((access & kWrite) != 0) set_lanes_written(area, addresses, active, bytes);

@@ -39,12 +39,11 @@ ptx::Space space_of_generic(std::uint64_t& address);
 /// Checks alignment and bounds. False after a fault of the kernel.
 bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, unsigned bytes,
             AccessFlags access, Spot& spot);
-/// locate(), and for a read whether all bytes were written, for a write that they are from now on,
-/// and races. False if the kernel ends.
+/// locate() of elements of `element` bytes, and for a read whether all bytes were written, for a
+/// write that they are from now on, and races. In local memory a written byte of each element is
+/// enough: compilers copy the padding of structs there. False if the kernel ends.
 bool locate_and_check(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address,
-                      unsigned bytes, AccessFlags access, Spot& spot);
-/// The check of initialised memory alone. False if the kernel ends.
-bool check_written(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes);
+                      unsigned bytes, unsigned element, AccessFlags access, Spot& spot);
 
 /// "shared address 0x40", or for global memory with the allocation.
 std::string name_of_spot(const Spot& spot);

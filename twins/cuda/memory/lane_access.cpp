@@ -117,6 +117,45 @@ bool may_use(const Launch& launch, const Extent& extent) {
   }
 }
 
+bool any_written(const Spot& spot, std::uint64_t first, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (all_written(spot.written, spot.first_bit + first + i, 1)) return true;
+  }
+  return false;
+}
+
+/// As first_unwritten(), for elements in local memory.
+std::uint64_t first_unwritten_element(const Spot& spot, unsigned bytes, unsigned element) {
+  std::uint64_t at = first_unwritten(spot.written, spot.first_bit, bytes);
+  while (at < bytes) {
+    const std::uint64_t first = at - at % element;
+    if (!any_written(spot, first, element)) return first;
+    const std::uint64_t next = first + element;
+    at = next + first_unwritten(spot.written, spot.first_bit + next, bytes - next);
+  }
+  return bytes;
+}
+
+bool check_written(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes, unsigned element) {
+  const Launch& launch = *warp.block->launch;
+  if (!launch.checks.initialised) return true;
+  std::uint64_t unwritten = bytes;
+  if (spot.space == PtxSpace::kParam) {
+    if (parameters_written(launch, spot.address, bytes)) return true;
+    unwritten = 0;
+  } else if (spot.space == PtxSpace::kLocal) {
+    unwritten = first_unwritten_element(spot, bytes, element);
+  } else {
+    unwritten = first_unwritten(spot.written, spot.first_bit, bytes);
+  }
+  if (unwritten == bytes) return true;
+  Spot byte = spot;
+  byte.address += unwritten;
+  return report(warp, "uninitialised read", lane,
+                "byte " + std::to_string(unwritten) + " of a read of " + std::to_string(bytes) +
+                    " was never written: " + name_of_spot(byte)) == Next::kOn;
+}
+
 }  // namespace
 
 const Extent* extent_of(Warp& warp, std::uint64_t address, std::uint64_t bytes) {
@@ -188,28 +227,10 @@ bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, 
   }
 }
 
-bool check_written(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes) {
-  const Launch& launch = *warp.block->launch;
-  if (!launch.checks.initialised) return true;
-  std::uint64_t unwritten = bytes;
-  if (spot.space == PtxSpace::kParam) {
-    if (parameters_written(launch, spot.address, bytes)) return true;
-    unwritten = 0;
-  } else {
-    unwritten = first_unwritten(spot.written, spot.first_bit, bytes);
-  }
-  if (unwritten == bytes) return true;
-  Spot byte = spot;
-  byte.address += unwritten;
-  return report(warp, "uninitialised read", lane,
-                "byte " + std::to_string(unwritten) + " of a read of " + std::to_string(bytes) +
-                    " was never written: " + name_of_spot(byte)) == Next::kOn;
-}
-
 bool locate_and_check(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address,
-                      unsigned bytes, AccessFlags access, Spot& spot) {
+                      unsigned bytes, unsigned element, AccessFlags access, Spot& spot) {
   if (!locate(warp, lane, space, address, bytes, access, spot)) return false;
-  if ((access & kRead) != 0 && !check_written(warp, lane, spot, bytes)) return false;
+  if ((access & kRead) != 0 && !check_written(warp, lane, spot, bytes, element)) return false;
   if (!races::check(warp, lane, spot, bytes, access)) return false;
   if ((access & kWrite) != 0) set_written(spot.written, spot.first_bit, bytes);
   return true;
