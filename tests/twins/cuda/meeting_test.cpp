@@ -32,7 +32,8 @@ Words numbers() {
 
 /// Lanes for which %p0 holds execute `then`, the others `otherwise`.
 std::string branch(const std::string& then, const std::string& otherwise) {
-  return "@!%p0 bra otherwise;\n" + then + "\nbra.uni both;\notherwise:\n" + otherwise + "\nboth:\n";
+  return "@!%p0 bra otherwise;\n" + then + "\nbra.uni both;\notherwise:\n" + otherwise +
+         "\nboth:\n";
 }
 const char* const kOdd = "and.b32 %r0, %a, 1;\nsetp.eq.u32 %p0, %r0, 1;\n";
 const char* const kLow = "setp.lt.u32 %p0, %a, 16;\n";
@@ -52,32 +53,37 @@ TEST(Meeting, BothLegsOfABranchExecuteTheInstructionTogether) {
   Gpu gpu;
   const std::uint32_t odd = 0xAAAAAAAAu;
   const std::vector<Case> cases = {
-      {"shfl.idx", "shfl.sync.idx.b32 %d, %r1, 3, 31, -1;", "shfl.sync.idx.b32 %r2, %r2, 3, 31, -1;\nmov.u32 %d, %r2;",
-       Words(32, 30)},
+      {"shfl.idx", "shfl.sync.idx.b32 %d, %r1, 3, 31, -1;",
+       "shfl.sync.idx.b32 %r2, %r2, 3, 31, -1;\nmov.u32 %d, %r2;", Words(32, 30)},
       {"shfl.bfly", "shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\nmov.u32 %d, %r1;",
        "shfl.sync.bfly.b32 %d, %r2, 1, 31, -1;", each([](unsigned i) { return 10 * (i ^ 1); })},
-      {"shfl.down with other offsets", "shfl.sync.down.b32 %d|%p3, %r1, 1, 31, -1;\n@!%p3 mov.u32 %d, 7;",
-       "shfl.sync.down.b32 %d, %r2, 2, 31, -1;",
-       each([](unsigned i) { return i == 31 ? 7 : i == 30 ? 300 : 10 * (i + (i % 2 == 1 ? 1 : 2)); })},
+      {"shfl.down with other offsets",
+       "shfl.sync.down.b32 %d|%p3, %r1, 1, 31, -1;\n@!%p3 mov.u32 %d, 7;",
+       "shfl.sync.down.b32 %d, %r2, 2, 31, -1;", each([](unsigned i) {
+         return i == 31 ? 7 : i == 30 ? 300 : 10 * (i + (i % 2 == 1 ? 1 : 2));
+       })},
       {"vote.ballot", "vote.sync.ballot.b32 %d, %p0, -1;", "vote.sync.ballot.b32 %d, !%p1, -1;",
        Words(32, odd | 1u << 4)},
       {"vote.all", "vote.sync.all.pred %p2, %p0, -1;\nselp.u32 %d, 1, 2, %p2;",
        "vote.sync.all.pred %p1, !%p1, -1;\nselp.u32 %d, 1, 2, %p1;", Words(32, 2)},
       {"vote.any", "vote.sync.any.pred %p0, %p0, -1;\nselp.u32 %d, 1, 2, %p0;",
        "vote.sync.any.pred %p2, %p0, -1;\nselp.u32 %d, 1, 2, %p2;", Words(32, 1)},
-      {"redux.add", "redux.sync.add.u32 %r1, %r1, -1;\nmov.u32 %d, %r1;", "redux.sync.add.u32 %d, %r2, -1;",
-       Words(32, 4960)},
-      {"redux.max.s32", "redux.sync.max.s32 %d, %r1, -1;", "redux.sync.max.s32 %d, -5, -1;", Words(32, 310)},
-      {"match.any", "match.any.sync.b32 %d, 5, -1;", "selp.u32 %r2, 6, 5, %p1;\nmatch.any.sync.b32 %d, %r2, -1;",
-       each([&](unsigned i) {
+      {"redux.add", "redux.sync.add.u32 %r1, %r1, -1;\nmov.u32 %d, %r1;",
+       "redux.sync.add.u32 %d, %r2, -1;", Words(32, 4960)},
+      {"redux.max.s32", "redux.sync.max.s32 %d, %r1, -1;", "redux.sync.max.s32 %d, -5, -1;",
+       Words(32, 310)},
+      {"match.any", "match.any.sync.b32 %d, 5, -1;",
+       "selp.u32 %r2, 6, 5, %p1;\nmatch.any.sync.b32 %d, %r2, -1;", each([&](unsigned i) {
          const bool five = i % 2 == 1 || i == 4;
          return five ? odd | 1u << 4 : ~(odd | 1u << 4);
        })},
       {"match.all", "match.all.sync.b64 %d|%p2, 77, -1;\n@!%p2 mov.u32 %d, 1;",
        "match.all.sync.b64 %d, 77, -1;", Words(32, 0xFFFFFFFFu)},
-      {"elect", "elect.sync %d|%p2, -1;\n@%p2 mov.u32 %d, 50;", "elect.sync %d|%p2, -1;\n@%p2 mov.u32 %d, 50;",
+      {"elect", "elect.sync %d|%p2, -1;\n@%p2 mov.u32 %d, 50;",
+       "elect.sync %d|%p2, -1;\n@%p2 mov.u32 %d, 50;",
        each([](unsigned i) { return i == 0 ? 50 : 0; })},
-      {"bar.warp.sync", "bar.warp.sync -1;\nmov.u32 %d, 3;", "bar.warp.sync -1;\nmov.u32 %d, 3;", Words(32, 3)},
+      {"bar.warp.sync", "bar.warp.sync -1;\nmov.u32 %d, 3;", "bar.warp.sync -1;\nmov.u32 %d, 3;",
+       Words(32, 3)},
   };
   const std::string prepare = std::string(kOdd) +
                               "mul.lo.u32 %r3, %a, 10;\nsetp.ne.u32 %p1, %a, 4;\n"
@@ -91,12 +97,14 @@ TEST(Meeting, BothLegsOfABranchExecuteTheInstructionTogether) {
 /// The registers of lanes that do not take part stay.
 TEST(Meeting, EachMaskMeetsForItself) {
   Gpu gpu;
-  const std::string code =
-      std::string(kOdd) + "setp.lt.u32 %p1, %a, 16;\nselp.u32 %r1, 0xffff, 0xffff0000, %p1;\n" +
-      branch("redux.sync.add.u32 %d, %a, %r1;", "mov.u32 %d, 9;\n@%p1 redux.sync.add.u32 %d, 1000, %r1;\n"
-             "@!%p1 redux.sync.add.u32 %d, 2000, %r1;");
+  const std::string code = std::string(kOdd) +
+                           "setp.lt.u32 %p1, %a, 16;\nselp.u32 %r1, 0xffff, 0xffff0000, %p1;\n" +
+                           branch("redux.sync.add.u32 %d, %a, %r1;",
+                                  "mov.u32 %d, 9;\n@%p1 redux.sync.add.u32 %d, 1000, %r1;\n"
+                                  "@!%p1 redux.sync.add.u32 %d, 2000, %r1;");
   // 1 + 3 + ... + 15 = 64, 17 + 19 + ... + 31 = 192, and 8 lanes of the second leg in each half.
-  EXPECT_EQ(lanes<std::uint32_t>(code, numbers()), each([](unsigned i) { return i < 16 ? 8064u : 16192u; }));
+  EXPECT_EQ(lanes<std::uint32_t>(code, numbers()),
+            each([](unsigned i) { return i < 16 ? 8064u : 16192u; }));
 }
 
 TEST(Meeting, ThreePlacesAndLanesThatEnded) {
@@ -112,7 +120,8 @@ TEST(Meeting, ThreePlacesAndLanesThatEnded) {
       "second: redux.sync.or.b32 %r, 2, -1;\n"
       "store: st.global.u32 [%at], %r;\nret;\n}");
   Buffer<std::uint32_t> out(32, 0u);
-  ASSERT_EQ(launch(text, "k", Dim(1), Dim(32), {&out.address}), CUDA_SUCCESS) << cuda_twin_last_fault();
+  ASSERT_EQ(launch(text, "k", Dim(1), Dim(32), {&out.address}), CUDA_SUCCESS)
+      << cuda_twin_last_fault();
   EXPECT_EQ(out.read(), each([](unsigned i) { return i < 24 ? 7u : 0u; }));
 }
 
@@ -141,7 +150,8 @@ TEST(Meeting, AFunctionThatBothLegsCallSumsTheWholeWarp) {
   for (const char* findings : {"stop", "record"}) {
     ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", findings), 1);
     Buffer<std::uint32_t> out(32, 0u);
-    ASSERT_EQ(launch(sums_in_both_legs("sm_80"), "k", Dim(1), Dim(32), {&out.address}), CUDA_SUCCESS)
+    ASSERT_EQ(launch(sums_in_both_legs("sm_80"), "k", Dim(1), Dim(32), {&out.address}),
+              CUDA_SUCCESS)
         << cuda_twin_last_fault();
     EXPECT_EQ(out.read(), each([](unsigned i) { return 496 + (i % 2 == 1 ? 2000u : 1000u); }));
     EXPECT_EQ(cuda_twin_findings(), 0u);
@@ -189,9 +199,13 @@ TEST(Meeting, LanesThatNeverComeAreLeftOutTogether) {
   const std::string code =
       "mov.u32 %d, 0;\nsetp.lt.u32 %p0, %a, 8;\nsetp.lt.u32 %p1, %a, 16;\nsetp.ne.u32 %p2, %a, 3;\n"
       "@%p0 bra first;\n@%p1 bra second;\nbarrier.sync 0;\nbra.uni both;\n"
-      "first: " + vote + "barrier.sync 0;\nbra.uni both;\n"
-      "second: " + vote + "barrier.sync 0;\nboth:\n";
-  EXPECT_EQ(lanes<std::uint32_t>(code, numbers()), each([](unsigned i) { return i < 16 ? 0xFFF7u : 0u; }));
+      "first: " +
+      vote +
+      "barrier.sync 0;\nbra.uni both;\n"
+      "second: " +
+      vote + "barrier.sync 0;\nboth:\n";
+  EXPECT_EQ(lanes<std::uint32_t>(code, numbers()),
+            each([](unsigned i) { return i < 16 ? 0xFFF7u : 0u; }));
   ASSERT_EQ(cuda_twin_findings(), 1u);
   const char* check = nullptr;
   const char* finding = nullptr;
@@ -207,7 +221,8 @@ TEST(Meeting, OrdersTheAccessesOfBothLegs) {
   Gpu gpu;
   const auto text = [](const std::string& meet) {
     return twin_test::frame<std::uint32_t, std::uint32_t>(
-        "{\n.shared .b32 values[32];\n.reg .b32 %s;\nmov.u32 %s, values;\nmad.lo.u32 %s, %a, 4, %s;\n"
+        "{\n.shared .b32 values[32];\n.reg .b32 %s;\nmov.u32 %s, values;\nmad.lo.u32 %s, %a, 4, "
+        "%s;\n"
         "mov.u32 %d, 0;\n" +
         (kLow + branch("st.shared.u32 [%s], %a;\n" + meet, meet + "ld.shared.u32 %d, [%s+-64];")) +
         "}\n");

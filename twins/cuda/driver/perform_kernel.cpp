@@ -3,6 +3,7 @@
 
 #include "cuda/call.h"
 #include "cuda/counts.h"
+#include "cuda/driver/launch.h"
 #include "cuda/driver/perform.h"
 #include "cuda/settings.h"
 
@@ -41,6 +42,10 @@ Launch launch_of(Context& context, const KernelWork& work, std::uint64_t number)
   launch.work = number;
   launch.sm = device.sm();
   launch.multiprocessors = static_cast<std::uint32_t>(device.profile->multiprocessors);
+  launch.resident_blocks =
+      launch.multiprocessors *
+      static_cast<std::uint64_t>(blocks_per_multiprocessor(
+          device, *work.function->kernel, threads_of(work.block), work.dynamic_shared));
   launch.instruction_limit = static_cast<std::uint64_t>(setting(Setting::kInstructions));
   launch.seed = static_cast<std::uint64_t>(setting(Setting::kOrder));
   launch.host_threads = host_threads();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cuda/instructions/atomics.h"
+#include "cuda/instructions/fingerprint.h"
 #include "cuda/instructions/float_values.h"
 #include "cuda/instructions/halves.h"
 
@@ -152,15 +153,19 @@ Next atomic(Warp& warp, const Op& op, LaneMask active) {
   using T = typename Operation::Value;
   Spots spots;
   if (!atomic_spots(warp, op, active, spots)) return Next::kSwitch;
+  Fingerprint fingerprint(active);
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const T b = lane_value<T>(warp, op.args[2], lane);
     const T c = lane_value<T>(warp, op.args[3], lane);
-    const T old = exchange_atomically<T>(place_of_lane(spots, lane, sizeof(T)),
-                                         [=](T before) { return Operation::apply(before, b, c); });
+    std::byte* const at = place_of_lane(spots, lane, sizeof(T));
+    const T old =
+        exchange_atomically<T>(at, [=](T before) { return Operation::apply(before, b, c); });
     set_lane<T>(warp, op.args[0], lane, old);
+    fingerprint.add(at, old);
   }
-  return Next::kOn;
+  if (op.args[0].bank == Bank::kNone) return Next::kOn;
+  return fingerprint.finish(warp, MemoryExtra::of(op));
 }
 
 /// Sums of f32 flush subnormals in global memory, and keep them in shared memory.

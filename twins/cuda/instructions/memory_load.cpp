@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "cuda/instructions/fingerprint.h"
 #include "cuda/instructions/memory_forms.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
@@ -93,6 +94,7 @@ Next load_strong(Warp& warp, const Op& op, LaneMask active) {
   }
   Destinations<S> all;
   destinations_of<S>(warp, op, extra.vector, all);
+  Fingerprint fingerprint(active);
   for (unsigned i = 0; i < kLanes; ++i) {
     if ((active >> i & 1) == 0) continue;
     const std::byte* const from = spot_of(spots, i, extra.bytes * extra.vector);
@@ -100,9 +102,10 @@ Next load_strong(Warp& warp, const Op& op, LaneMask active) {
       auto* const at = reinterpret_cast<M*>(const_cast<std::byte*>(from)) + k;
       const M value = std::atomic_ref<M>(*at).load(std::memory_order_seq_cst);
       all.to[k][i] = extended<M, D>(reinterpret_cast<const std::byte*>(&value));
+      fingerprint.add(from, static_cast<std::uint64_t>(value));
     }
   }
-  return Next::kOn;
+  return fingerprint.finish(warp, extra);
 }
 
 /// 128 bits: a register has two 64-bit halves for each lane.
@@ -114,10 +117,14 @@ Next load_wide(Warp& warp, const Op& op, LaneMask active) {
   }
   if (op.args[0].bank == Bank::kNone) return Next::kOn;
   auto* const to = lanes_of<std::uint64_t>(warp, op.args[0]);
+  Fingerprint fingerprint(active);
   for (unsigned i = 0; i < kLanes; ++i) {
-    if ((active >> i & 1) != 0) std::memcpy(to + 2 * i, spot_of(spots, i, 16), 16);
+    if ((active >> i & 1) == 0) continue;
+    const std::byte* const from = spot_of(spots, i, 16);
+    std::memcpy(to + 2 * i, from, 16);
+    fingerprint.add(from, to[2 * i] + to[2 * i + 1]);
   }
-  return Next::kOn;
+  return extra.strong ? fingerprint.finish(warp, extra) : Next::kOn;
 }
 
 template <class M, class D>

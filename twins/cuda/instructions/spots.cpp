@@ -144,7 +144,8 @@ bool resolve_each(Warp& warp, PtxSpace space, const Addresses& addresses, const 
     spots.at[lane] = nullptr;
     if ((active >> lane & 1) == 0) continue;
     Spot spot;
-    if (!locate_and_check(warp, lane, space, addresses.at[lane], bytes, extra.bytes, access, spot)) {
+    if (!locate_and_check(warp, lane, space, addresses.at[lane], bytes, extra.bytes, access,
+                          spot)) {
       return false;
     }
     spots.at[lane] = some = spot.data;

@@ -43,6 +43,7 @@ struct Launch {
   std::uint64_t work = 0;  ///< number of this piece of work, for races between pieces (races/)
   int sm = 80;             ///< capability
   std::uint32_t multiprocessors = 1;
+  std::uint64_t resident_blocks = 1;    ///< that the device has room for at once
   std::uint64_t instruction_limit = 0;  ///< of warps in all; 0: none
   std::uint64_t seed = 0;               ///< order of blocks and warps
   unsigned host_threads = 1;

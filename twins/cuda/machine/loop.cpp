@@ -27,12 +27,14 @@ inline std::uint64_t lanes_in(LaneMask active) {
 void end_turn(Warp& warp) {
   if (warp.group_count == 0) return;
   if (warp.group_count > 1) ++warp.groups[0].turn;
+  warp.waits = warp.yield && warp.polls.wait();
   warp.yield = false;
 }
 
 }  // namespace
 
 std::uint64_t run_warp(Warp& warp, std::uint64_t quantum) {
+  warp.waits = false;
   if (!choose(warp)) return 0;
   Block& block = *warp.block;
   const Op* const ops = block.launch->program->ops.data();

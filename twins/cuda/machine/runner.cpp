@@ -92,7 +92,8 @@ void Runner::start_warp(Warp& warp) {
   warp.exited = 0;
   warp.copies.reset();
   warp.instructions = 0;
-  warp.reschedule = warp.yield = false;
+  warp.reschedule = warp.yield = warp.waits = false;
+  warp.polls = Polls{};
   warp.groups[0] = Group{};
   warp.groups[0].op = function.first_op;
   warp.groups[0].lanes = warp.lanes;
@@ -113,6 +114,7 @@ void Runner::start(std::uint64_t position) {
   block_.failed = false;
   ++block_.counts.blocks;
   executed_ = 0;
+  polled_ = 0;
   for (Barrier& barrier : block_.barriers) barrier = Barrier{};
   clear_memory();
   for (const auto& warp : block_.warps) start_warp(*warp);
@@ -131,6 +133,7 @@ std::uint64_t Runner::quantum(std::uint64_t slice) {
 /// One slice of each warp. False if none could go on.
 bool Runner::run_each_warp(std::uint64_t slice, std::uint64_t& budget) {
   bool went_on = false;
+  bool works = false;
   for (const std::uint32_t index : order_) {
     Warp& warp = *block_.warps[index];
     if (warp.group_count == 0) continue;
@@ -144,8 +147,10 @@ bool Runner::run_each_warp(std::uint64_t slice, std::uint64_t& budget) {
     executed_ += done;
     budget -= std::min(budget, done);
     went_on = went_on || done != 0;
+    works = works || (done != 0 && !warp.waits);
     if (block_.failed) return true;
   }
+  polled_ = went_on && !works ? polled_ + 1 : 0;
   return went_on;
 }
 
@@ -157,6 +162,7 @@ Runner::Outcome Runner::run(std::uint64_t slice) {
     if (block_.failed) return Outcome::kFailed;
     if (block_.alive == 0) return Outcome::kEnded;
     if (!went_on && !break_deadlock(block_)) return Outcome::kFailed;
+    if (waits()) return Outcome::kMore;
   }
   return Outcome::kMore;
 }

@@ -21,14 +21,19 @@ class Runner {
   void start(std::uint64_t position);
 
   enum class Outcome : std::uint8_t { kEnded, kFailed, kMore };
-  /// Runs the block to its end, an error, or until about `slice` instructions are executed.
+  /// Runs the block to its end, an error, until it waits(), or until about `slice` instructions are
+  /// executed.
   Outcome run(std::uint64_t slice);
 
   std::uint64_t position() const { return block_.order; }
   /// Instructions of this block so far.
   std::uint64_t executed() const { return executed_; }
+  /// All of its warps that can run poll memory.
+  bool waits() const { return polled_ >= kEnoughRounds; }
 
  private:
+  static constexpr std::uint32_t kEnoughRounds = 4;
+
   void make_warps();
   void clear_memory();
   void start_warp(Warp& warp);
@@ -41,6 +46,7 @@ class Runner {
   std::vector<std::uint32_t> order_;  ///< of warps
   Random random_;
   std::uint64_t executed_ = 0;
+  std::uint32_t polled_ = 0;  ///< rounds in sequence in which its warps did nothing but poll
 };
 
 }  // namespace cuda_twin

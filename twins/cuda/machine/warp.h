@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/machine/polls.h"
 #include "cuda/program/op.h"
 
 namespace cuda_twin {
@@ -67,9 +68,11 @@ struct Warp {
   std::uint32_t meet = 0;          ///< op at which the running group meets the next one
   bool reschedule = false;         ///< the running group waits, has split or has ended
   bool yield = false;              ///< the running group lets others go first
+  bool waits = false;              ///< it did so in a loop that polls memory
   std::uint64_t instructions = 0;  ///< executed so far
   Group groups[kLanes];            ///< groups[0] is the one that runs
   std::vector<Frame> frames;       ///< frames[0] is the kernel
+  Polls polls;                     ///< of its strong reads
 
   /// Special registers, a value for each lane (tid, laneid); those of the block are in Block.
   alignas(64) std::uint32_t tid[3][kLanes] = {};
