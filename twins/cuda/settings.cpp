@@ -12,7 +12,8 @@ bool is_error(std::int64_t code) {
 #define CUDA_TWIN_NUMBER(name, number, text) number,
   constexpr std::int64_t kCodes[] = {CUDA_TWIN_RESULTS(CUDA_TWIN_NUMBER)};
 #undef CUDA_TWIN_NUMBER
-  return code != CUDA_SUCCESS && std::ranges::find(kCodes, code) != std::end(kCodes);
+  return code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY &&
+         std::ranges::find(kCodes, code) != std::end(kCodes);
 }
 
 bool is_function_or_none(std::int64_t line) {

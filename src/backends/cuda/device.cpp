@@ -49,12 +49,14 @@ class Facts {
   DeviceNumber device_;
 };
 
-/// From the clock rates and the width of the bus. A multiprocessor multiplies and adds 64 numbers
-/// a clock, those of consumer cards 128; a memory clock moves two bits a line.
+/// From the clock rates and the width of the bus. A multiprocessor of 7.0, 7.2, 7.5 and 8.0
+/// multiplies and adds 64 numbers a clock, others 128. A memory clock moves two bits a line.
 DeviceSpeed speed_of(const Facts& facts) {
   DeviceSpeed speed;
   const double clock = 1e3 * facts.attribute(kClockRate);
-  speed.operations_per_second = clock * facts.attribute(kMultiprocessors) * 64 * 2;
+  const int capability = facts.capability();
+  const int per_clock = capability >= 70 && capability <= 80 ? 64 : 128;
+  speed.operations_per_second = clock * facts.attribute(kMultiprocessors) * per_clock * 2;
   speed.bytes_per_second =
       1e3 * facts.attribute(kMemoryClockRate) * 2 * facts.attribute(kMemoryBusWidth) / 8;
   return speed;
@@ -73,6 +75,10 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
     return fail(ErrorCode::kUnsupported, "{} has compute capability {}.{}; the oldest is {}.{}",
                 card, target.capability / 10, target.capability % 10, kOldestCapability / 10,
                 kOldestCapability % 10);
+  }
+  if (facts.attribute(kIntegrated) != 0) {
+    return fail(ErrorCode::kUnsupported,
+                "{} shares memory with the host, which is not supported yet", card);
   }
   DeviceInfo info;
   info.name = "cuda" + std::to_string(ordinal);
@@ -107,19 +113,6 @@ std::uint64_t CudaDevice::memory_free() const {
   std::size_t free = 0, total = 0;
   if (!context_->call<&Symbols::mem_get_info>(&free, &total)) return 0;
   return free;
-}
-
-Result<std::shared_ptr<const void>> CudaDevice::pin_host(std::span<const std::byte> range) {
-  constexpr std::uintptr_t kPage = 4096;
-  const auto begin = reinterpret_cast<std::uintptr_t>(range.data()) / kPage * kPage;
-  const auto end =
-      (reinterpret_cast<std::uintptr_t>(range.data()) + range.size() + kPage - 1) / kPage * kPage;
-  void* const pages = reinterpret_cast<void*>(begin);
-  SHUNT_TRY(context_->call<&Symbols::mem_host_register>(pages, end - begin,
-                                                        kHostPortable | kRegisterReadOnly));
-  return std::shared_ptr<const void>(pages, [context = context_](const void* at) {
-    (void)context->call<&Symbols::mem_host_unregister>(const_cast<void*>(at));
-  });
 }
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {

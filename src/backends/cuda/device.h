@@ -26,7 +26,6 @@ class CudaDevice final : public Device {
   bool can_read(const BufferType& type) const override { return &type == &memory_; }
   BufferType& memory() override { return memory_; }
   BufferType* staging_memory() override { return &staging_; }
-  Result<std::shared_ptr<const void>> pin_host(std::span<const std::byte> range) override;
   Result<std::unique_ptr<Stream>> open_stream() override;
   bool has_transfer_queue() const override { return true; }
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;

@@ -48,6 +48,8 @@ class CudaKernel : public Kernel<CudaTarget> {
   /// The file of kernels that plan() names: "rms_norm" for kernels/rms_norm.cu.
   virtual std::string_view module() const = 0;
   virtual LaunchPlan plan(const BoundNode& node) const = 0;
+  /// A launch before it that checks numbers in the node's sources; without a name: there is none.
+  virtual LaunchPlan check_plan(const BoundNode&) const { return {}; }
 };
 
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.

@@ -3,7 +3,10 @@ find_program(SHUNT_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 clang++-22 
 
 # Contraction is off, so that IEEE operations give the same bits on every card. The PTX version decides which drivers take it.
 set(cuda_flags -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -ffp-contract=off -O3 -std=c++20
-  -Wall -Wextra -Werror)
+  -Wall -Wextra)
+if(SHUNT_WERROR)
+  list(APPEND cuda_flags -Werror)
+endif()
 set(cuda_base_flags --cuda-gpu-arch=sm_61 --cuda-feature=+ptx60)
 
 # shunt_cuda_probe(OUT): whether the compiler makes PTX of a kernel.
@@ -16,7 +19,7 @@ function(shunt_cuda_probe out)
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/probe)
   execute_process(
     COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src
-      -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/begin_run.cu -o ${probe}.ptx
+      -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/paged_attention.cu -o ${probe}.ptx
     RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE error)
   if(status EQUAL 0)
     set(${out} ON PARENT_SCOPE)

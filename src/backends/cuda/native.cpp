@@ -1,6 +1,7 @@
 #include "backends/cuda/native.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -11,14 +12,25 @@
 
 namespace shunt::cuda {
 
+/// An event that was recorded at a known time of the host's clock. Other times count from it.
+struct ClockAnchor {
+  explicit ClockAnchor(std::shared_ptr<Context> of) : context(std::move(of)) {}
+  ClockAnchor(const ClockAnchor&) = delete;
+  ClockAnchor& operator=(const ClockAnchor&) = delete;
+  ~ClockAnchor() {
+    if (event != nullptr) (void)context->call<&Symbols::event_destroy>(event);
+  }
+  std::shared_ptr<Context> context;
+  EventHandle event = nullptr;
+  double seconds = 0;
+};
+
+/// An event of the driver.
 class CudaEvent final : public NativeEvent {
  public:
-  CudaEvent(std::shared_ptr<Context> context, EventHandle handle, EventHandle anchor,
-            double anchor_seconds)
-      : context_(std::move(context)),
-        handle_(handle),
-        anchor_(anchor),
-        anchor_seconds_(anchor_seconds) {}
+  CudaEvent(std::shared_ptr<Context> context, EventHandle handle,
+            std::shared_ptr<const ClockAnchor> anchor)
+      : context_(std::move(context)), handle_(handle), anchor_(std::move(anchor)) {}
   ~CudaEvent() override { (void)context_->call<&Symbols::event_destroy>(handle_); }
   EventHandle handle() const { return handle_; }
   const Context& context() const { return *context_; }
@@ -44,24 +56,28 @@ class CudaEvent final : public NativeEvent {
   std::optional<double> seconds() const override {
     float milliseconds = 0;
     const Status status =
-        context_->call<&Symbols::event_elapsed_time>(&milliseconds, anchor_, handle_);
+        context_->call<&Symbols::event_elapsed_time>(&milliseconds, anchor_->event, handle_);
     if (!status) return std::nullopt;
-    return anchor_seconds_ + 1e-3 * static_cast<double>(milliseconds);
+    return anchor_->seconds + 1e-3 * static_cast<double>(milliseconds);
   }
 
  private:
   std::shared_ptr<Context> context_;
   EventHandle handle_;
-  EventHandle anchor_;
-  double anchor_seconds_;
+  std::shared_ptr<const ClockAnchor> anchor_;
 };
 
 namespace {
 
-/// CUresult that end a context: 214 (ECC), 700, 714 to 719, 46.
+/// After these nothing of the context works any more, as the driver's documentation has it.
+constexpr std::array kContextEnds = {
+    kDeinitialized,         kDeviceUnavailable,  kEccUncorrectable,   kNvlinkUncorrectable,
+    kIllegalAddress,        kLaunchTimeout,      kContextIsDestroyed, kAssert,
+    kHardwareStackError,    kIllegalInstruction, kMisalignedAddress,  kInvalidAddressSpace,
+    kInvalidProgramCounter, kLaunchFailed};
+
 bool is_lost(Status32 status) {
-  return status == 46 || status == 214 || status == 700 || (status >= 714 && status <= 719) ||
-         status == 709;
+  return std::ranges::find(kContextEnds, status) != kContextEnds.end();
 }
 
 double now() {
@@ -90,16 +106,17 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(std::shared_ptr<Context> 
   std::memset(made->record_.get(), 0, sizeof(gpu::FaultRecord));
   SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->stop_, sizeof(std::uint32_t)));
   SHUNT_TRY(context->fill(made->stop_, sizeof(std::uint32_t), 0));
-  SHUNT_TRY(context->call<&Symbols::event_create>(&made->anchor_, kEventBlockingSync));
+  auto anchor = std::make_shared<ClockAnchor>(context);
+  SHUNT_TRY(context->call<&Symbols::event_create>(&anchor->event, kEventBlockingSync));
   const double before = now();
-  SHUNT_TRY(context->call<&Symbols::event_record>(made->anchor_, made->stream_));
+  SHUNT_TRY(context->call<&Symbols::event_record>(anchor->event, made->stream_));
   SHUNT_TRY(context->call<&Symbols::stream_synchronize>(made->stream_));
-  made->anchor_seconds_ = (before + now()) / 2;
+  anchor->seconds = (before + now()) / 2;
+  made->anchor_ = std::move(anchor);
   return made;
 }
 
 CudaStream::~CudaStream() {
-  if (anchor_ != nullptr) (void)context_->call<&Symbols::event_destroy>(anchor_);
   if (stop_ != 0) (void)context_->call<&Symbols::mem_free>(stop_);
   if (stream_ != nullptr) (void)context_->call<&Symbols::stream_destroy>(stream_);
 }
@@ -108,7 +125,7 @@ Result<std::unique_ptr<NativeEvent>> CudaStream::create_event(bool timed) {
   EventHandle handle = nullptr;
   SHUNT_TRY(context_->call<&Symbols::event_create>(
       &handle, kEventBlockingSync | (timed ? 0U : kEventDisableTiming)));
-  return std::make_unique<CudaEvent>(context_, handle, anchor_, anchor_seconds_);
+  return std::make_unique<CudaEvent>(context_, handle, anchor_);
 }
 
 Status CudaStream::launch(FunctionHandle function, unsigned blocks, unsigned threads,
@@ -185,40 +202,40 @@ Status CudaStream::record(NativeEvent& event) {
 
 Result<bool> CudaStream::wait_for(NativeEvent& event) {
   const auto* const own = dynamic_cast<const CudaEvent*>(&event);
-  if (own == nullptr) return false;
+  if (own == nullptr || &own->context().driver() != &context_->driver()) return false;
   SHUNT_TRY(context_->call<&Symbols::stream_wait_event>(stream_, own->handle(), 0U));
   return true;
 }
 
-std::shared_ptr<const NodeNames> CudaStream::names_of(std::uint64_t task) const {
-  const std::lock_guard lock(mutex_);
-  const RunNames& run = runs_[task % runs_.size()];
-  return run.task == task ? run.names : nullptr;
-}
-
 std::optional<NativeFailure> CudaStream::failure() {
-  const auto status = context_->query<&Symbols::event_query>(anchor_);
+  const auto status = context_->query<&Symbols::stream_query>(stream_);
   if (!status) return NativeFailure{.error = status.error(), .lost = true};
-  if (is_lost(*status)) {
+  if (*status != kSuccess && *status != kNotReady) {
     return NativeFailure{
-        .error = context_->driver().error(*status, name_of<&Symbols::event_query>()), .lost = true};
+        .error = context_->driver().error(*status, name_of<&Symbols::stream_query>()),
+        .lost = is_lost(*status)};
   }
+  const std::lock_guard lock(mutex_);
   const auto* const record = reinterpret_cast<volatile const gpu::FaultRecord*>(record_.get());
   if (record->code == gpu::kNoFault) return std::nullopt;
   std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t task = record->task;
   const std::int64_t value = record->value, bound = record->bound;
   Error error = invalid("an index is out of range: {} is not from 0 to {}", value, bound - 1);
-  if (const auto names = names_of(task)) {
-    const auto name =
-        std::ranges::find(*names, NodeId{record->node}, &NodeNames::value_type::first);
-    if (name != names->end())
+  const RunNames& run = runs_[task % runs_.size()];
+  if (run.task == task && run.names) {
+    const NodeNames& names = *run.names;
+    const auto name = std::ranges::find(names, NodeId{record->node}, &NodeNames::value_type::first);
+    if (name != names.end())
       error = std::move(error).with_node(name->second).with_context(name->second);
   }
   return NativeFailure{.error = std::move(error), .task = task};
 }
 
 Status CudaStream::recover() {
+  const std::lock_guard lock(mutex_);
+  auto* const record = reinterpret_cast<volatile gpu::FaultRecord*>(record_.get());
+  if (record->code == gpu::kNoFault) return ok();
   SHUNT_TRY(context_->fill(stop_, sizeof(std::uint32_t), 0));
   std::memset(record_.get(), 0, sizeof(gpu::FaultRecord));
   return ok();

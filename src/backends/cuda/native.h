@@ -13,9 +13,7 @@
 
 namespace shunt::cuda {
 
-/// An event of the driver. Times are those of the stream's anchor, which was recorded at a known
-/// time of the host's clock.
-class CudaEvent;
+struct ClockAnchor;
 
 class CudaStream final : public NativeStream {
  public:
@@ -46,15 +44,13 @@ class CudaStream final : public NativeStream {
 
   CudaStream(std::shared_ptr<Context> context, FunctionHandle begin_run);
   Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters);
-  std::shared_ptr<const NodeNames> names_of(std::uint64_t task) const;
 
   std::shared_ptr<Context> context_;
   FunctionHandle begin_run_;
   StreamHandle stream_ = nullptr;
   std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord
   DevicePointer stop_ = 0;             // one word
-  EventHandle anchor_ = nullptr;
-  double anchor_seconds_ = 0;
+  std::shared_ptr<const ClockAnchor> anchor_;
   mutable std::mutex mutex_;
   std::array<RunNames, 64> runs_;  // the last ones, by task
 };

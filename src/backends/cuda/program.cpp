@@ -42,17 +42,22 @@ class CudaProgram final : public Program {
     binding->names = names_;
     for (const PreparedNode& node : nodes_) {
       const BoundNode bound(graph_, node.id, addresses, binding->run);
-      LaunchPlan plan = node.kernel->plan(bound);
-      if (plan.items == 0) continue;
-      SHUNT_ASSIGN(const FunctionHandle function,
-                   modules_.find(node.kernel->module(), target_.level, plan.kernel));
-      binding->launches.push_back(
-          {function, block_count(plan, target_), plan.threads, std::move(plan.parameters)});
+      SHUNT_TRY(add(*binding, *node.kernel, node.kernel->check_plan(bound)));
+      SHUNT_TRY(add(*binding, *node.kernel, node.kernel->plan(bound)));
     }
     return binding;
   }
 
  private:
+  Status add(CudaBinding& binding, const CudaKernel& kernel, LaunchPlan plan) {
+    if (plan.items == 0) return ok();
+    SHUNT_ASSIGN(const FunctionHandle function,
+                 modules_.find(kernel.module(), target_.level, plan.kernel));
+    binding.launches.push_back(
+        {function, block_count(plan, target_), plan.threads, std::move(plan.parameters)});
+    return ok();
+  }
+
   const Graph& graph_;
   std::vector<PreparedNode> nodes_;
   Modules& modules_;

@@ -26,7 +26,21 @@ using EventHandle = struct CUevent_st*;
 enum : Status32 {
   kSuccess = 0,
   kOutOfMemory = 2,
+  kDeinitialized = 4,
+  kDeviceUnavailable = 46,
+  kEccUncorrectable = 214,
+  kNvlinkUncorrectable = 220,
   kNotReady = 600,
+  kIllegalAddress = 700,
+  kLaunchTimeout = 702,
+  kContextIsDestroyed = 709,
+  kAssert = 710,
+  kHardwareStackError = 714,
+  kIllegalInstruction = 715,
+  kMisalignedAddress = 716,
+  kInvalidAddressSpace = 717,
+  kInvalidProgramCounter = 718,
+  kLaunchFailed = 719,
 };
 
 /// CUdevice_attribute.
@@ -36,7 +50,6 @@ enum Attribute : int {
   kIntegrated = 18,
   kMemoryClockRate = 36,  // kHz
   kMemoryBusWidth = 37,   // bits
-  kAsyncEngines = 40,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
 };
@@ -48,7 +61,6 @@ enum : unsigned {
   kEventDisableTiming = 2,
   kHostPortable = 1,
   kHostMapped = 2,
-  kRegisterReadOnly = 8,
 };
 
 /// CUjit_option.
@@ -97,9 +109,6 @@ struct Symbols {
   Status32 (*mem_free)(DevicePointer) = nullptr;
   Status32 (*mem_host_alloc)(void**, std::size_t, unsigned flags) = nullptr;
   Status32 (*mem_free_host)(void*) = nullptr;
-  Status32 (*mem_host_get_device_pointer)(DevicePointer*, void*, unsigned flags) = nullptr;
-  Status32 (*mem_host_register)(void*, std::size_t, unsigned flags) = nullptr;
-  Status32 (*mem_host_unregister)(void*) = nullptr;
   Status32 (*memcpy_to_device)(DevicePointer, const void*, std::size_t, StreamHandle) = nullptr;
   Status32 (*memcpy_to_host)(void*, DevicePointer, std::size_t, StreamHandle) = nullptr;
   Status32 (*memcpy_on_device)(DevicePointer, DevicePointer, std::size_t, StreamHandle) = nullptr;
@@ -114,6 +123,7 @@ struct Symbols {
   Status32 (*stream_create)(StreamHandle*, unsigned flags) = nullptr;
   Status32 (*stream_destroy)(StreamHandle) = nullptr;
   Status32 (*stream_synchronize)(StreamHandle) = nullptr;
+  Status32 (*stream_query)(StreamHandle) = nullptr;
   Status32 (*stream_wait_event)(StreamHandle, EventHandle, unsigned flags) = nullptr;
   Status32 (*event_create)(EventHandle*, unsigned flags) = nullptr;
   Status32 (*event_record)(EventHandle, StreamHandle) = nullptr;

@@ -135,6 +135,56 @@ TEST_F(CudaDevices, AnIndexOutOfRangeFailsTheRunAndNotTheNextOne) {
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
+/// Numbers of paged attention that must fail a run (ops/attention/attention.h), and some that must
+/// not. Blocks have 64 rows, and there are 128.
+TEST_F(CudaDevices, PagedAttentionFailsForNumbersThatAreNotThere) {
+  GraphBuilder g;
+  const auto q = g.input("q", *make_tensor(DType::kF32, {32, 2, 3}));
+  const auto k = g.input("k", *make_tensor(DType::kF32, {32, 1, 128}));
+  const auto v = g.input("v", *make_tensor(DType::kF32, {32, 1, 128}));
+  const auto sequences = g.input("sequences", *make_tensor(DType::kI32, {3, 2}));
+  const auto table = g.input("table", *make_tensor(DType::kI32, {3}));
+  const auto y = paged_attention(g, q, k, v, sequences, table, {.scale = 0.2F}, absent(), absent());
+  ASSERT_TRUE(g.output(y, "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  for (const auto& leaf : {q, k, v})
+    leaves[leaf->id] = make_values({.sizes = max_sizes(graph->node(leaf->id).result.shape)}, 1);
+  const auto set = [&](std::vector<double> columns, std::vector<double> blocks) {
+    RefTensor all(Sizes{3, 2, 1, 1});
+    all.data = std::move(columns);
+    leaves[sequences->id] = all;
+    RefTensor entries(Sizes{3, 1, 1, 1});
+    entries.data = std::move(blocks);
+    leaves[table->id] = entries;
+  };
+  set({2, 70, 0, 3, 9, 2}, {0, 1, 1});
+  auto run = GraphRun::create(graph, *devices(), leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  const auto outcome = [&](std::vector<double> columns, std::vector<double> blocks) {
+    set(std::move(columns), std::move(blocks));
+    EXPECT_TRUE((*run)->set_inputs(leaves));
+    const Status status = (*run)->plan().run();
+    return status ? std::string() : status.error().message();
+  };
+  EXPECT_EQ(outcome({2, 70, 0, 3, 9, 2}, {0, 1, 1}), "");
+  EXPECT_EQ(outcome({2, 70, 0, 3, 9, 2}, {1, 1, 0}), "") << "a block twice is read twice";
+  const auto fails = HasSubstr("an index is out of range");
+  EXPECT_THAT(outcome({2, 70, 0, 1, 9, 2}, {0, 1, 1}), fails) << "ends decrease";
+  EXPECT_THAT(outcome({-1, 70, 0, 3, 9, 2}, {0, 1, 1}), fails) << "an end below 0";
+  EXPECT_THAT(outcome({2, 70, 0, 4, 9, 2}, {0, 1, 1}), fails) << "an end beyond the tokens";
+  EXPECT_THAT(outcome({2, 1, 0, 3, 9, 2}, {0, 1, 1}), fails) << "fewer keys than tokens";
+  EXPECT_THAT(outcome({2, -5, 0, 3, 9, 2}, {0, 1, 1}), fails) << "keys below 0";
+  EXPECT_THAT(outcome({2, 70, 2, 3, 9, 2}, {0, 1, 1}), fails) << "a table that is too short";
+  EXPECT_THAT(outcome({2, 70, -1, 3, 9, 2}, {0, 1, 1}), fails) << "an entry below 0";
+  EXPECT_THAT(outcome({2, 70, 0, 3, 9, 3}, {0, 1, 1}), fails) << "an entry beyond the table";
+  EXPECT_THAT(outcome({2, 70, 0, 3, 9, 2}, {0, -5, 1}), fails) << "a block below 0";
+  EXPECT_THAT(outcome({2, 70, 0, 3, 9, 2}, {0, 2, 1}), fails) << "a block beyond the rows";
+  EXPECT_THAT(outcome({2, 2e9, 0, 3, 9, 2}, {0, 1, 1}), fails) << "far too many keys";
+  EXPECT_EQ(outcome({2, 70, 0, 3, 9, 2}, {0, 1, 1}), "");
+  EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
 TEST_F(CudaDevices, ASecondRunGivesTheSameBits) {
   Rows rows;
   auto run = GraphRun::create(rows.graph, *devices(), rows.leaves);

@@ -18,7 +18,7 @@ const std::vector<Numbers>& numbers() {
   static const std::vector<Numbers> all = {
       {"CUDA_TWIN_DEVICES", {"0", "1", "8"}, {"9", "1000000000", "-1"}},
       {"CUDA_TWIN_DRIVER", {"11000", "12040", "13000"}, {"5", "10999", "13001", "99999"}},
-      {"CUDA_TWIN_LATE_CODE", {"1", "700", "719", "999"}, {"0", "601", "99999"}},
+      {"CUDA_TWIN_LATE_CODE", {"1", "700", "719", "999"}, {"0", "600", "601", "99999"}},
       {"CUDA_TWIN_MISSING", {"0", "1"}, {"1000"}},
   };
   return all;

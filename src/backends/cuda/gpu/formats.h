@@ -55,18 +55,6 @@ DEVICE void store(u8* row, i64 i, i64 stride, float value) {
   *(typename Plain::Stored*)(row + i * stride) = Plain::stored(value);
 }
 
-/// A contiguous row of single elements as a format.
-template <class Plain>
-struct Dense {
-  DEVICE void decode(const u8* row, i64 first, float (&to)[kGroup]) {
-    const auto* from = (const typename Plain::Stored*)row + first;
-    for (int i = 0; i < kGroup; ++i) to[i] = Plain::value(from[i]);
-  }
-  DEVICE float element(const u8* row, i64 i) {
-    return Plain::value(((const typename Plain::Stored*)row)[i]);
-  }
-};
-
 /// 32 elements in 34 bytes: a scale (F16) and numbers of 8 bits.
 struct Q8_0 {
   static constexpr int kElements = 32, kBytes = 34;

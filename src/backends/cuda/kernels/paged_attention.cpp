@@ -26,29 +26,40 @@ class PagedAttention final : public CudaKernel {
 
   LaunchPlan plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
-    const auto& attention = view.params<PagedAttentionParams>();
-    const gpu::PagedAttentionParams params = {
-        .common = node.common(),
-        .q = node.source(0),
-        .k = node.source(1),
-        .v = node.source(2),
-        .sequences = node.source(3),
-        .table = node.source(4),
-        .mask = node.source(5),
-        .sinks = node.source(6),
-        .y = node.result(),
-        .window = attention.window,
-        .block = attention.block,
-        .span = static_cast<gpu::u64>(attention.span),
-        .f16_mask = view.has_source(5) && view.source(5).dtype == DType::kF16 ? 1U : 0U,
-        .scale = attention.scale,
-        .max_bias = attention.max_bias,
-        .softcap = attention.softcap};
     return {
         .kernel = "paged_attention_" + type_suffix({view.source(1).dtype, view.source(2).dtype}),
         .items = view.source(0).size(1) * view.source(0).size(2),
         .threads = kAttentionThreads,
-        .parameters = bytes_of(params)};
+        .parameters = bytes_of(params_of(node))};
+  }
+  LaunchPlan check_plan(const BoundNode& node) const override {
+    return {.kernel = "paged_attention_check",
+            .items = node.view().source(3).size(1),
+            .per_block = kAttentionThreads,
+            .threads = kAttentionThreads,
+            .parameters = bytes_of(params_of(node))};
+  }
+
+ private:
+  static gpu::PagedAttentionParams params_of(const BoundNode& node) {
+    const NodeView& view = node.view();
+    const auto& attention = view.params<PagedAttentionParams>();
+    return {.common = node.common(),
+            .q = node.source(0),
+            .k = node.source(1),
+            .v = node.source(2),
+            .sequences = node.source(3),
+            .table = node.source(4),
+            .mask = node.source(5),
+            .sinks = node.source(6),
+            .y = node.result(),
+            .window = attention.window,
+            .block = attention.block,
+            .span = static_cast<gpu::u64>(attention.span),
+            .f16_mask = view.has_source(5) && view.source(5).dtype == DType::kF16 ? 1U : 0U,
+            .scale = attention.scale,
+            .max_bias = attention.max_bias,
+            .softcap = attention.softcap};
   }
 };
 

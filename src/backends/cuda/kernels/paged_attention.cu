@@ -63,6 +63,34 @@ DEVICE float slope_of(float max_bias, i64 heads, i64 head) {
   return exp(-0.693147181f * max_bias * (float)halves / (float)(2 * n));
 }
 
+/// Whether a number is at least 0 and below a bound; else reports it.
+DEVICE bool expect(const PagedAttentionParams& p, i64 value, i64 bound) {
+  if (value >= 0 && value < bound) return true;
+  report(*p.common.run, p.common.node, kIndexOutOfRange, value, bound);
+  return false;
+}
+
+/// Whether a sequence's tokens, keys, blocks and columns of the mask are there.
+DEVICE bool check_sequence(const PagedAttentionParams& p, i64 s) {
+  const Run& run = *p.common.run;
+  const Tensor q = tensor_of(p.q, run), k = tensor_of(p.k, run);
+  const Tensor sequences = tensor_of(p.sequences, run), table = tensor_of(p.table, run);
+  const i64 begin = s == 0 ? 0 : int_at(sequences, 0, s - 1);
+  const i64 end = int_at(sequences, 0, s), keys = int_at(sequences, 1, s);
+  const i64 first = int_at(sequences, 2, s);
+  if (!expect(p, end, q.n[2] + 1) || !expect(p, begin, end + 1)) return false;
+  if (!expect(p, end - begin, keys + 1)) return false;
+  if (p.mask.data != nullptr && !expect(p, keys, size_of(p.mask.sizes[0], run) + 1)) return false;
+  const i64 entries = (keys + p.block - 1) / p.block;
+  if (!expect(p, first, table.n[0] - entries + 1)) return false;
+  for (i64 i = 0; i < entries; ++i) {
+    const i64 rest = keys - i * p.block, used = rest < p.block ? rest : p.block;
+    const i64 row = (i64)int_at(table, first + i, 0) * p.block;
+    if (!expect(p, row, k.n[2] - used + 1)) return false;
+  }
+  return true;
+}
+
 /// What some keys give: the largest score, and relative to that the sum of weights.
 struct Part {
   float largest, sum;
@@ -96,7 +124,7 @@ DEVICE void compute(const PagedAttentionParams& p) {
       const i64 entry = at.first_block + n / p.block;
       i64 row = -1;
       if (n >= 0 && entry < table.n[0]) row = (i64)int_at(table, entry, 0) * p.block + n % p.block;
-      if (row < 0 || row >= k.n[2]) {
+      if (row < 0 || row >= k.n[2]) {  // the check before this has refused them
         if (lane() == 0) report(run, p.common.node, kIndexOutOfRange, row, k.n[2]);
         break;
       }
@@ -160,6 +188,16 @@ DEVICE void compute(const PagedAttentionParams& p) {
 }
 
 }  // namespace
+
+/// A sequence a thread, before the attention itself.
+KERNEL void paged_attention_check(PagedAttentionParams p) {
+  const Run& run = *p.common.run;
+  if (is_stopped(run)) return;
+  const i64 count = size_of(p.sequences.sizes[1], run);
+  for (i64 s = block() * threads() + thread(); s < count; s += blocks() * threads()) {
+    if (!check_sequence(p, s)) return;
+  }
+}
 
 #define PAGED_ATTENTION(K_NAME, K, V_NAME, V)                               \
   KERNEL void paged_attention_##K_NAME##_##V_NAME(PagedAttentionParams p) { \
