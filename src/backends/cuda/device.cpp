@@ -116,8 +116,7 @@ std::uint64_t CudaDevice::memory_free() const {
 }
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {
-  SHUNT_ASSIGN(const FunctionHandle begin_run,
-               modules_.find("begin_run", Level::kBase, "begin_run"));
+  SHUNT_ASSIGN(FunctionHandle begin_run, modules_.find("begin_run", Level::kBase, "begin_run"));
   SHUNT_ASSIGN(auto native, CudaStream::create(context_, begin_run));
   SHUNT_ASSIGN(auto stream, EventStream::create(std::move(native), health_));
   return stream;

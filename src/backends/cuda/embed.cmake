@@ -18,8 +18,6 @@ const char kText[] =
 ${literals};
 }  // namespace
 extern const char* const k_${NAME};
-extern const unsigned long k_${NAME}_size;
 const char* const k_${NAME} = kText;
-const unsigned long k_${NAME}_size = sizeof kText - 1;
 }  // namespace shunt::cuda
 ")

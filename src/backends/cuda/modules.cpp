@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
 #include "shunt/message.h"
@@ -44,11 +45,10 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
   }
   std::array<char, 4096> log = {};
   std::array options = {kErrorLog, kErrorLogBytes};
-  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  std::array<void*, 2> values = {log.data(), std::bit_cast<void*>(log.size() - 1)};
   ModuleHandle handle = nullptr;
   const Status status = context_->call<&Symbols::module_load_data>(
-      &handle, text->ptx.data(), static_cast<unsigned>(options.size()), options.data(),
-      values.data());
+      &handle, text->ptx, static_cast<unsigned>(options.size()), options.data(), values.data());
   if (!status) {
     Error error = status.error();
     if (log[0] != '\0') return std::move(error).with_context(log.data());
@@ -63,7 +63,7 @@ Result<FunctionHandle> Modules::find(std::string_view module, Level level,
   const std::lock_guard lock(mutex_);
   const auto known = functions_.find(kernel);
   if (known != functions_.end()) return known->second;
-  SHUNT_ASSIGN(const ModuleHandle handle, load_locked(module, level));
+  SHUNT_ASSIGN(ModuleHandle handle, load_locked(module, level));
   FunctionHandle function = nullptr;
   SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, handle, kernel.c_str()));
   functions_.emplace(kernel, function);

@@ -16,7 +16,7 @@ namespace shunt::cuda {
 struct ModuleText {
   std::string_view name;  ///< "rms_norm", of kernels/rms_norm.cu
   Level level = Level::kBase;
-  std::string_view ptx;  ///< ends with a zero byte
+  const char* ptx = nullptr;
 };
 
 /// Whether this build has kernels: it has none if there was no suitable compiler.

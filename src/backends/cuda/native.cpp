@@ -98,7 +98,7 @@ Copy2d shape_of(const CopyShape& shape) {
 CudaStream::CudaStream(std::shared_ptr<Context> context, FunctionHandle begin_run)
     : context_(std::move(context)), begin_run_(begin_run) {}
 
-Result<std::unique_ptr<CudaStream>> CudaStream::create(std::shared_ptr<Context> context,
+Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Context>& context,
                                                        FunctionHandle begin_run) {
   std::unique_ptr<CudaStream> made(new CudaStream(context, begin_run));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&made->stream_, kStreamNonBlocking));

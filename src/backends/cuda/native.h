@@ -17,7 +17,7 @@ struct ClockAnchor;
 
 class CudaStream final : public NativeStream {
  public:
-  static Result<std::unique_ptr<CudaStream>> create(std::shared_ptr<Context> context,
+  static Result<std::unique_ptr<CudaStream>> create(const std::shared_ptr<Context>& context,
                                                     FunctionHandle begin_run);
   ~CudaStream() override;
 

@@ -51,7 +51,7 @@ class CudaProgram final : public Program {
  private:
   Status add(CudaBinding& binding, const CudaKernel& kernel, LaunchPlan plan) {
     if (plan.items == 0) return ok();
-    SHUNT_ASSIGN(const FunctionHandle function,
+    SHUNT_ASSIGN(FunctionHandle function,
                  modules_.find(kernel.module(), target_.level, plan.kernel));
     binding.launches.push_back(
         {function, block_count(plan, target_), plan.threads, std::move(plan.parameters)});

@@ -82,7 +82,7 @@ void JitOptions::write(CUjit_option buffer, CUjit_option size, const std::string
 
 void JitOptions::write_time(float milliseconds) const {
   void** const place = find(CU_JIT_WALL_TIME);
-  if (place != nullptr) std::memcpy(place, &milliseconds, sizeof milliseconds);
+  if (place != nullptr) std::memcpy(static_cast<void*>(place), &milliseconds, sizeof milliseconds);
 }
 
 void JitOptions::write_logs(const std::string& info, const std::string& error) const {

@@ -213,6 +213,7 @@ std::optional<std::vector<std::string>> names_of_targets(Binder& b, const std::s
   for (const ptx::Variable& table : b.builder().module().variables) {
     if (table.name != name || table.relocations.empty()) continue;
     std::vector<std::string> names;
+    names.reserve(table.relocations.size());
     for (const auto& relocation : table.relocations) names.push_back(relocation.name);
     return names;
   }
