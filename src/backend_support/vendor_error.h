@@ -23,9 +23,9 @@ struct VendorCodes {
 };
 
 /// "zDNN: zdnn_add failed with ZDNN_ALLOCATION_FAILURE (0x00100001); free host memory". A code that
-/// the table lacks is kDevice, and the message has its number instead of a name. The error's vendor
-/// part has the number and the library's own words, `text`, or else the name.
+/// the table lacks is kDevice, and the message has `name`, if the library gave one, and its number.
+/// The error's vendor part has the number and the library's own words, `text`, or else the name.
 Error vendor_error(const VendorCodes& vendor, std::string_view function, std::int64_t code,
-                   std::string_view text = {});
+                   std::string_view text = {}, std::string_view name = {});
 
 }  // namespace shunt

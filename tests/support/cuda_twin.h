@@ -9,8 +9,8 @@
 
 namespace shunt::test {
 
-/// The twin as after its start, with one device: what was left of it before is gone. Make it before
-/// a registry, and let it go after that.
+/// The twin as after its start, with one device. The constructor drops all earlier state. It must
+/// outlive all registries that use it.
 class CudaTwin {
  public:
   /// If there is no twin in this build, it is not there().
@@ -30,7 +30,7 @@ class CudaTwin {
   void restart();
   /// Objects alive on all devices: allocations, pinned allocations, streams, events, modules.
   std::uint64_t live() const;
-  /// What the checks have found: text of each finding.
+  /// The findings of the checks, as "check: text".
   std::vector<std::string> findings() const;
 
  private:

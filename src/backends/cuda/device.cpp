@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kOldestCapability = 61;
 
-/// What the driver says about a card.
+/// A card's facts, as the driver reports them.
 class Facts {
  public:
   Facts(const Driver& driver, DeviceNumber device) : driver_(driver), device_(device) {}
@@ -92,7 +92,6 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   info.memory_total = facts.memory();
   info.twin = driver->is_twin();
   info.asynchronous = true;
-  info.dynamic_dim_granularity = 1;
   info.speed = speed_of(facts);
   SHUNT_ASSIGN(auto context, Context::create(driver, number));
   return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(info), target));

@@ -25,9 +25,9 @@ constexpr VendorRuntime kRuntime = {.backend = "cuda",
 constexpr std::array kNamedCodes = {
     VendorCode{kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", ErrorCode::kOutOfMemory,
                "place fewer layers on the device, or use a smaller context"},
-    VendorCode{100, "CUDA_ERROR_NO_DEVICE", ErrorCode::kNotFound,
+    VendorCode{kNoDevice, "CUDA_ERROR_NO_DEVICE", ErrorCode::kNotFound,
                "check with nvidia-smi that the driver sees the device"},
-    VendorCode{222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", ErrorCode::kUnsupported,
+    VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", ErrorCode::kUnsupported,
                "install a newer driver"},
 };
 constexpr VendorCodes kCodes = {.library = "CUDA driver", .codes = kNamedCodes};
@@ -56,9 +56,12 @@ Status Driver::check(Status32 status, const char* function) const {
 }
 
 Error Driver::error(Status32 status, const char* function) const {
-  const char* text = nullptr;
-  if (symbols_.get_error_string(status, &text) != kSuccess) text = nullptr;
-  return vendor_error(kCodes, function, status, text == nullptr ? "" : text);
+  const auto ask = [&](auto* get) -> std::string_view {
+    const char* text = nullptr;
+    return get(status, &text) == kSuccess && text != nullptr ? text : "";
+  };
+  return vendor_error(kCodes, function, status, ask(symbols_.get_error_string),
+                      ask(symbols_.get_error_name));
 }
 
 Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<Driver> driver,

@@ -51,8 +51,8 @@ class Context {
   const Driver& driver() const { return *driver_; }
   DeviceNumber device() const { return device_; }
 
-  /// Makes the context current in this thread while f(symbols) runs, and returns its status as
-  /// an error of the function. `Member`: the function that f calls.
+  /// Calls a function of the driver with this context as the thread's current one. Its status comes
+  /// back as an error that names it.
   template <auto Member, class... Arguments>
   Status call(Arguments... arguments) const {
     const Current current(*this);

@@ -43,7 +43,7 @@ std::string type_suffix(std::initializer_list<DType> types) {
   return suffix;
 }
 
-Support expect_types(std::string_view what, DType type, std::initializer_list<DType> known) {
+Support expect_types(std::string_view what, DType type, std::span<const DType> known) {
   if (std::ranges::find(known, type) != known.end()) return Support::yes();
   return Support::no(Refusal::kType, "no CUDA kernel for " + std::string(what) + " of type " +
                                          std::string(to_string(type)));

@@ -1,6 +1,7 @@
 // A kernel of this backend: which nodes it computes, and the launches that do so.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <span>
 #include <string>
@@ -68,7 +69,14 @@ std::int64_t row_count(const Tensor& tensor);
 /// "F32_F16", as names of kernels end.
 std::string type_suffix(std::initializer_list<DType> types);
 
+/// Types of single elements that kernels read and write.
+inline constexpr std::array kSingleTypes = {DType::kF32, DType::kF16, DType::kBF16};
+/// Types that kernels decode (gpu/formats.h).
+inline constexpr std::array kDecodedTypes = {DType::kF32,  DType::kF16,  DType::kBF16,
+                                             DType::kQ8_0, DType::kQ4_0, DType::kIQ4_NL,
+                                             DType::kQ4_K, DType::kQ6_K};
+
 /// No, with the type, unless it is one of these.
-Support expect_types(std::string_view what, DType type, std::initializer_list<DType> known);
+Support expect_types(std::string_view what, DType type, std::span<const DType> known);
 
 }  // namespace shunt::cuda

@@ -1,5 +1,7 @@
 # How kernels become PTX: shunt_cuda_modules().
-find_program(SHUNT_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 clang++-22 clang++ DOC "clang++ 19 or newer, for CUDA kernels")
+# -DSHUNT_CUDA_CLANG=PATH gives another one. What was found is not kept, and a build configures again when a clang++ was installed.
+file(GLOB installed_compilers CONFIGURE_DEPENDS /usr/bin/clang++* /usr/local/bin/clang++*)
+find_program(SHUNT_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 clang++-22 clang++ NO_CACHE)
 
 # Contraction is off, so that IEEE operations give the same bits on every card. The PTX version decides which drivers take it.
 set(cuda_flags -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -ffp-contract=off -O3 -std=c++20
@@ -20,7 +22,7 @@ function(shunt_cuda_probe out)
   execute_process(
     COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src
       -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/paged_attention.cu -o ${probe}.ptx
-    RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE error)
+    RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
   if(status EQUAL 0)
     set(${out} ON PARENT_SCOPE)
   else()

@@ -20,7 +20,7 @@ struct Launch {
   std::vector<std::byte> parameters;
 };
 
-/// What errors call the nodes of a segment, in their order.
+/// The nodes of a segment in order, with their names for errors.
 using NodeNames = std::vector<std::pair<NodeId, std::string>>;
 
 class CudaBinding final : public Binding {

@@ -4,6 +4,7 @@
 
 #include "backend_support/node_launch.h"
 #include "backends/cuda/memory.h"
+#include "base/ceil_div.h"
 
 namespace shunt::cuda {
 
@@ -18,7 +19,7 @@ struct PreparedNode {
 unsigned block_count(const LaunchPlan& plan, const CudaTarget& target) {
   constexpr std::int64_t kWaves = 8;
   constexpr std::int64_t kThreadsPerMultiprocessor = 1024;  // that every card has room for
-  const std::int64_t wanted = (plan.items + plan.per_block - 1) / plan.per_block;
+  const std::int64_t wanted = ceil_div(plan.items, plan.per_block);
   const std::int64_t wave =
       target.multiprocessors * (kThreadsPerMultiprocessor / std::int64_t{plan.threads});
   return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, kWaves * wave));

@@ -5,7 +5,8 @@
 
 namespace shunt::cuda {
 
-/// What a card has, from its compute capability. Modules are compiled for each level.
+/// A set of instructions, which the compute capability decides. Modules are compiled for each
+/// level.
 enum class Level : std::uint8_t {
   kBase,  ///< 6.1: 32-bit arithmetic, dp4a, shuffles
 };

@@ -1,5 +1,5 @@
 // Every recorded form of the IEEE operations, for each of its operands, computed with long double:
-// exact or cut, and what was cut decides about the rounding. Then the modifiers in their order.
+// exact, or cut with the rest known, which decides the rounding. Then the modifiers in their order.
 #include <gtest/gtest.h>
 
 #include <cfenv>

@@ -34,6 +34,14 @@ TEST(VendorErrors, WithoutATextUseTheNameOfTheCode) {
   EXPECT_EQ(error.vendor()->text, "CUDA_ERROR_LAUNCH_FAILED");
 }
 
+TEST(VendorErrors, UnknownCodeHasTheNameThatTheLibraryGives) {
+  const Error error =
+      vendor_error(kDecimal, "cuLaunchKernel", 700, "", "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_EQ(error.message(), "CUDA: cuLaunchKernel failed with CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+  EXPECT_EQ(error.vendor()->text, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_EQ(error.code(), ErrorCode::kDevice);
+}
+
 TEST(VendorErrors, UnknownCodeKeepsItsNumber) {
   const Error decimal = vendor_error(kDecimal, "cuInit", -1);
   EXPECT_EQ(decimal.code(), ErrorCode::kDevice);

@@ -16,7 +16,7 @@ class Fingerprint {
     mix(reinterpret_cast<std::uintptr_t>(at));
     mix(value);
   }
-  /// A warp that polls global memory lets others run. Returns what the handler shall return.
+  /// A warp that polls global memory lets others run. The handler returns its result.
   Next finish(Warp& warp, const MemoryExtra& extra) const {
     if (extra.space == ptx::Space::kShared) return Next::kOn;
     warp.polls.add(warp.op, value_, warp.instructions);

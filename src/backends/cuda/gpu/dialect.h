@@ -42,9 +42,6 @@ DEVICE void barrier() {
 DEVICE float shuffle_xor(float value, u32 mask) {
   return __nvvm_shfl_sync_bfly_f32(kAllLanes, value, mask, 31);
 }
-DEVICE float shuffle(float value, u32 from) {
-  return __nvvm_shfl_sync_idx_f32(kAllLanes, value, from, 31);
-}
 DEVICE u32 compare_and_swap(u32* at, u32 expected, u32 value) {
   return __nvvm_atom_cas_gen_i((i32*)at, (i32)expected, (i32)value);
 }
@@ -66,22 +63,15 @@ DEVICE float warp_reduce(float value) {
   for (u32 mask = kWarp / 2; mask > 0; mask /= 2) value = kCombine(value, shuffle_xor(value, mask));
   return value;
 }
-/// The same of all threads of a block. All of them must call it. `neutral` changes no value.
-template <float (*kCombine)(float, float)>
-DEVICE float block_reduce(float value, float neutral) {
-  SHARED float parts[32];
-  value = warp_reduce<kCombine>(value);
+/// The sum of all threads of a block, in each of them. All of them must call it.
+DEVICE float block_sum(float value) {
+  SHARED float parts[kWarp];
+  value = warp_reduce<add>(value);
   barrier();
   if (lane() == 0) parts[warp()] = value;
   barrier();
-  value = lane() < warps() ? parts[lane()] : neutral;
-  return warp_reduce<kCombine>(value);
-}
-DEVICE float block_sum(float value) {
-  return block_reduce<add>(value, 0.0f);
-}
-DEVICE float block_largest(float value) {
-  return block_reduce<largest>(value, -__builtin_inff());
+  value = lane() < warps() ? parts[lane()] : 0.0f;
+  return warp_reduce<add>(value);
 }
 
 }  // namespace shunt::cuda::gpu

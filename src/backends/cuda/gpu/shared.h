@@ -1,4 +1,4 @@
-// What the host and the kernels both know: the arguments of launches. Both compilers read it.
+// Types of the arguments of launches. The host and the kernels include this header.
 #pragma once
 
 namespace shunt::cuda::gpu {

@@ -44,6 +44,19 @@ DEVICE u8* row_at(const Tensor& tensor, RowIndex at) {
   return row_at(tensor, at.i1, at.i2, at.i3);
 }
 
+/// f(element, row) for all elements of a tensor, an element a thread.
+template <class F>
+DEVICE void for_each_element(const Tensor& tensor, const F& f) {
+  const i64 count = tensor.n[0] * count_rows(tensor);
+  for (i64 e = block() * threads() + thread(); e < count; e += blocks() * threads())
+    f(e % tensor.n[0], row_index(tensor, e / tensor.n[0]));
+}
+/// Whether a block has no element in it. Most blocks of a small step return by this, before they
+/// look at other tensors.
+DEVICE bool is_idle(const Tensor& tensor) {
+  return block() * threads() >= tensor.n[0] * count_rows(tensor);
+}
+
 /// Whether an earlier kernel of the stream found a fault: then this one does nothing.
 DEVICE bool is_stopped(const Run& run) {
   return *(const volatile u32*)&run.stopped != 0;

@@ -12,12 +12,9 @@ DEVICE void compute(const ArithmeticParams& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
-  const i64 count = y.n[0] * count_rows(y);
-  if (block() * threads() >= count) return;
+  if (is_idle(y)) return;
   const Tensor a = tensor_of(p.a, run), b = tensor_of(p.b, run);
-  for (i64 e = block() * threads() + thread(); e < count; e += blocks() * threads()) {
-    const i64 i = e % y.n[0];
-    const RowIndex at = row_index(y, e / y.n[0]);
+  for_each_element(y, [&](i64 i, RowIndex at) {
     const float left = load<A>(row_at(a, at), i, a.stride[0]);
     const u8* row = row_at(b, at.i1 % b.n[1], at.i2 % b.n[2], at.i3 % b.n[3]);
     const float right = load<B>(row, i % b.n[0], b.stride[0]);
@@ -26,7 +23,7 @@ DEVICE void compute(const ArithmeticParams& p) {
     if (p.op == kSub) value = left - right;
     if (p.op == kMul) value = left * right;
     store<A>(row_at(y, at), i, y.stride[0], value);
-  }
+  });
 }
 
 }  // namespace

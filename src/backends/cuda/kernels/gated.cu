@@ -28,12 +28,9 @@ DEVICE void compute(const GatedParams& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
-  const i64 count = y.n[0] * count_rows(y);
-  if (block() * threads() >= count) return;
+  if (is_idle(y)) return;
   const Tensor gates = tensor_of(p.gate, run), ups = tensor_of(p.up, run);
-  for (i64 e = block() * threads() + thread(); e < count; e += blocks() * threads()) {
-    const i64 i = e % y.n[0];
-    const RowIndex at = row_index(y, e / y.n[0]);
+  for_each_element(y, [&](i64 i, RowIndex at) {
     float gate = load<Gate>(row_at(gates, at), i, gates.stride[0]);
     float up = ups.data != nullptr ? load<Up>(row_at(ups, at), i, ups.stride[0])
                                    : load<Gate>(row_at(gates, at), i + y.n[0], gates.stride[0]);
@@ -43,7 +40,7 @@ DEVICE void compute(const GatedParams& p) {
       up = other;
     }
     store<Gate>(row_at(y, at), i, y.stride[0], open(p.op, gate) * up);
-  }
+  });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ using namespace shunt::cuda::gpu;
 
 namespace {
 
-constexpr int kColumns = 8;
+constexpr int kColumns = kMatmulColumns;
 
 /// A row of weights and the columns that it is multiplied with.
 struct Item {

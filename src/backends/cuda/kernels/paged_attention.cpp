@@ -6,16 +6,14 @@ namespace shunt::cuda {
 
 namespace {
 
-constexpr unsigned kAttentionThreads = 128;  // four warps, as in paged_attention.cu
-
 class PagedAttention final : public CudaKernel {
  public:
   const Op& op() const override { return paged_attention_op(); }
   std::string_view module() const override { return "paged_attention"; }
   Support supports(const NodeView& node, const CudaTarget&) const override {
     for (const std::size_t cache : {1, 2}) {
-      const Support answer = expect_types("keys and values", node.source(cache).dtype,
-                                          {DType::kF32, DType::kF16, DType::kBF16});
+      const Support answer =
+          expect_types("keys and values", node.source(cache).dtype, kSingleTypes);
       if (!answer) return answer;
     }
     if (node.result().size(0) <= gpu::kMostHeadSize) return Support::yes();
@@ -29,14 +27,14 @@ class PagedAttention final : public CudaKernel {
     return {
         .kernel = "paged_attention_" + type_suffix({view.source(1).dtype, view.source(2).dtype}),
         .items = view.source(0).size(1) * view.source(0).size(2),
-        .threads = kAttentionThreads,
+        .threads = gpu::kAttentionThreads,
         .parameters = bytes_of(params_of(node))};
   }
   LaunchPlan check_plan(const BoundNode& node) const override {
     return {.kernel = "paged_attention_check",
             .items = node.view().source(3).size(1),
-            .per_block = kAttentionThreads,
-            .threads = kAttentionThreads,
+            .per_block = gpu::kAttentionThreads,
+            .threads = gpu::kAttentionThreads,
             .parameters = bytes_of(params_of(node))};
   }
 

@@ -10,29 +10,28 @@ using namespace shunt::cuda::gpu;
 
 namespace {
 
-constexpr int kWarps = 4;
+constexpr int kWarps = kAttentionThreads / (int)kWarp;
 constexpr int kPerLane = kMostHeadSize / (int)kWarp;
 
 DEVICE i32 int_at(const Tensor& tensor, i64 i0, i64 i1) {
   return *(const i32*)(tensor.data + i0 * tensor.stride[0] + i1 * tensor.stride[1]);
 }
 
-/// A token's sequence; `first` -1: it has none.
+/// A token's sequence: its first entry in the table, its keys, the token's position. A token of no
+/// sequence has no keys.
 struct Place {
-  i64 first_block = -1, keys = 0, position = 0;
+  i64 first_entry, keys, position;
 };
-DEVICE Place find(const Tensor& sequences, i64 token, i64 tokens) {
-  i64 begin = 0;
+/// paged_attention_check() has seen that ends ascend.
+DEVICE Place find(const Tensor& sequences, i64 token) {
   for (i64 s = 0; s < sequences.n[1]; ++s) {
-    const i64 stated = int_at(sequences, 0, s);
-    const i64 end = stated < tokens ? stated : tokens;
-    if (token >= begin && token < end) {
+    const i64 end = int_at(sequences, 0, s);
+    if (token < end) {
       const i64 keys = int_at(sequences, 1, s);
       return {int_at(sequences, 2, s), keys, keys - end + token};
     }
-    begin = end > begin ? end : begin;
   }
-  return {};
+  return {0, 0, 0};
 }
 
 struct Keys {
@@ -103,7 +102,7 @@ template <class K, class V>
 DEVICE void compute(const PagedAttentionParams& p) {
   SHARED float values[kWarps][kMostHeadSize];
   SHARED Part parts[kWarps];
-  Run& run = *p.common.run;
+  const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor q = tensor_of(p.q, run);
   if (block() >= q.n[1] * q.n[2]) return;
@@ -115,19 +114,14 @@ DEVICE void compute(const PagedAttentionParams& p) {
   for (i64 item = block(); item < heads * q.n[2]; item += blocks()) {
     const i64 head = item % heads, token = item / heads;
     const i64 kv_head = head / (heads / k.n[1]);
-    const Place at = find(sequences, token, q.n[2]);
-    const Keys seen = at.first_block < 0 ? Keys{0, 0} : span_of(p, at);
+    const Place at = find(sequences, token);
+    const Keys seen = at.keys == 0 ? Keys{0, 0} : span_of(p, at);
     const float slope = slope_of(p.max_bias, heads, head);
     Part part = no_part();
     float sums[kPerLane] = {};
     for (i64 n = seen.first + warp(); n < seen.end; n += kWarps) {
-      const i64 entry = at.first_block + n / p.block;
-      i64 row = -1;
-      if (n >= 0 && entry < table.n[0]) row = (i64)int_at(table, entry, 0) * p.block + n % p.block;
-      if (row < 0 || row >= k.n[2]) {  // the check before this has refused them
-        if (lane() == 0) report(run, p.common.node, kIndexOutOfRange, row, k.n[2]);
-        break;
-      }
+      const i64 entry = at.first_entry + n / p.block;
+      const i64 row = (i64)int_at(table, entry, 0) * p.block + n % p.block;
       const u8* query = row_at(q, head, token, 0);
       const u8* key = row_at(k, kv_head, row, 0);
       float dot = 0;

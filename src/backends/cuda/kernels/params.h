@@ -41,11 +41,15 @@ struct SetRowsParams {
   TensorArg rows, ids, y;
 };
 
+/// Threads of a block, and columns that a warp multiplies a row of weights with.
+inline constexpr int kMatmulThreads = 128;
+inline constexpr int kMatmulColumns = 8;
 struct MatmulParams {
   Common common;
   TensorArg w, x, y;
 };
 
+/// Pairs that turn, at most: their frequencies are parameters, which have 4 KiB.
 inline constexpr int kMostPairs = 256;
 struct RopeParams {
   Common common;
@@ -58,8 +62,9 @@ struct RopeParams {
 };
 
 enum Span : u32 { kCausal, kSlidingWindow, kChunked, kBidirectional, kBidirectionalWindow };
-/// Of a head's row.
+/// Numbers of a head's row of values, at most, and threads of a block.
 inline constexpr int kMostHeadSize = 512;
+inline constexpr int kAttentionThreads = 128;
 struct PagedAttentionParams {
   Common common;
   TensorArg q, k, v, sequences, table, mask, sinks, y;  ///< mask's and sinks' data may be null

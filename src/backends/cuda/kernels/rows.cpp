@@ -6,16 +6,12 @@ namespace shunt::cuda {
 
 namespace {
 
-constexpr std::initializer_list<DType> kFloats = {DType::kF32, DType::kF16, DType::kBF16};
-
 class GetRows final : public CudaKernel {
  public:
   const Op& op() const override { return get_rows_op(); }
   std::string_view module() const override { return "rows"; }
   Support supports(const NodeView& node, const CudaTarget&) const override {
-    return expect_types("a table", node.source(0).dtype,
-                        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
-                         DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K});
+    return expect_types("a table", node.source(0).dtype, kDecodedTypes);
   }
 
   LaunchPlan plan(const BoundNode& node) const override {
@@ -33,8 +29,8 @@ class SetRows final : public CudaKernel {
   const Op& op() const override { return set_rows_op(); }
   std::string_view module() const override { return "rows"; }
   Support supports(const NodeView& node, const CudaTarget&) const override {
-    Support to = expect_types("a cache", node.source(0).dtype, kFloats);
-    return to ? expect_types("rows", node.source(1).dtype, kFloats) : to;
+    Support to = expect_types("a cache", node.source(0).dtype, kSingleTypes);
+    return to ? expect_types("rows", node.source(1).dtype, kSingleTypes) : to;
   }
 
   LaunchPlan plan(const BoundNode& node) const override {
