@@ -27,8 +27,8 @@ constexpr std::array kNamedCodes = {
                "place fewer layers on the device, or use a smaller context"},
     VendorCode{kNoDevice, "CUDA_ERROR_NO_DEVICE", ErrorCode::kNotFound,
                "check with nvidia-smi that the driver sees the device"},
-    VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", ErrorCode::kUnsupported,
-               "install a newer driver"},
+    VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+               ErrorCode::kUnsupported, "install a newer driver"},
 };
 constexpr VendorCodes kCodes = {.library = "CUDA driver", .codes = kNamedCodes};
 
