@@ -25,14 +25,22 @@ struct LaunchPlan {
 /// The node of a binding, with the addresses of its tensors.
 class BoundNode {
  public:
-  BoundNode(const Graph& graph, NodeId id, const Addresses& addresses, DevicePointer run)
-      : view_(graph, id), graph_(graph), id_(id), addresses_(addresses), run_(run) {}
+  BoundNode(const Graph& graph, NodeId id, const Addresses& addresses, DevicePointer run,
+            DevicePointer scratch)
+      : view_(graph, id),
+        graph_(graph),
+        id_(id),
+        addresses_(addresses),
+        run_(run),
+        scratch_(scratch) {}
   const NodeView& view() const { return view_; }
   /// The first member of the parameters.
   gpu::Common common() const;
   /// A source that is not given has no data.
   gpu::TensorArg source(std::size_t i) const;
   gpu::TensorArg result() const;
+  /// The address of Kernel::scratch() bytes, a multiple of 256.
+  gpu::Pointer<gpu::u8> scratch() const { return {scratch_}; }
 
  private:
   gpu::TensorArg tensor(NodeId id) const;
@@ -42,15 +50,15 @@ class BoundNode {
   NodeId id_;
   const Addresses& addresses_;
   DevicePointer run_;
+  DevicePointer scratch_;
 };
 
 class CudaKernel : public Kernel<CudaTarget> {
  public:
   /// The file of kernels that plan() names: "rms_norm" for kernels/rms_norm.cu.
   virtual std::string_view module() const = 0;
-  virtual LaunchPlan plan(const BoundNode& node) const = 0;
-  /// A launch before it that checks numbers in the node's sources; without a name: there is none.
-  virtual LaunchPlan check_plan(const BoundNode&) const { return {}; }
+  /// The node's launches in order. Each sees what the ones before it wrote.
+  virtual std::vector<LaunchPlan> plan(const BoundNode& node) const = 0;
 };
 
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.

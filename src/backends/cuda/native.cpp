@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/begin_run.h"
 #include "backends/cuda/memory.h"
 #include "shunt/message.h"
 
@@ -141,7 +141,7 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
     const std::lock_guard lock(mutex_);
     runs_[task % runs_.size()] = {task, binding.names};
   }
-  gpu::BeginRunParams begin = {};
+  gpu::BeginRunArgs begin = {};
   begin.run.address = binding.run;
   for (std::size_t i = 0; i < args.dynamic_dims.size(); ++i)
     begin.value.dims[i] = args.dynamic_dims[i];

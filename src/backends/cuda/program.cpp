@@ -13,7 +13,12 @@ namespace {
 struct PreparedNode {
   NodeId id = 0;
   const CudaKernel* kernel = nullptr;
+  std::size_t scratch = 0;  ///< Kernel::scratch()
 };
+
+/// Scratch begins with the gpu::Run; that of a node follows. Nodes run one after the other.
+constexpr std::size_t kRunBytes = 256;
+static_assert(sizeof(gpu::Run) <= kRunBytes);
 
 /// Blocks of a launch whose blocks walk over the items: at most 8 waves of the card.
 unsigned block_count(const LaunchPlan& plan, const CudaTarget& target) {
@@ -30,9 +35,12 @@ class CudaProgram final : public Program {
   CudaProgram(const SegmentView& segment, std::vector<PreparedNode> nodes, Modules& modules,
               const CudaTarget& target)
       : graph_(segment.graph), nodes_(std::move(nodes)), modules_(modules), target_(target) {
-    needs_.scratch_bytes = sizeof(gpu::Run);
+    needs_.scratch_bytes = kRunBytes;
     auto names = std::make_shared<NodeNames>();
-    for (const PreparedNode& node : nodes_) names->emplace_back(node.id, graph_.describe(node.id));
+    for (const PreparedNode& node : nodes_) {
+      names->emplace_back(node.id, graph_.describe(node.id));
+      needs_.scratch_bytes = std::max(needs_.scratch_bytes, kRunBytes + node.scratch);
+    }
     names_ = std::move(names);
   }
   const Needs& needs() const override { return needs_; }
@@ -42,9 +50,9 @@ class CudaProgram final : public Program {
     binding->run = device_address(addresses.scratch);
     binding->names = names_;
     for (const PreparedNode& node : nodes_) {
-      const BoundNode bound(graph_, node.id, addresses, binding->run);
-      SHUNT_TRY(add(*binding, *node.kernel, node.kernel->check_plan(bound)));
-      SHUNT_TRY(add(*binding, *node.kernel, node.kernel->plan(bound)));
+      const BoundNode bound(graph_, node.id, addresses, binding->run, binding->run + kRunBytes);
+      for (LaunchPlan& launch : node.kernel->plan(bound))
+        SHUNT_TRY(add(*binding, *node.kernel, std::move(launch)));
     }
     return binding;
   }
@@ -75,7 +83,8 @@ Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table
   for (const NodeId id : segment.nodes) {
     SHUNT_ASSIGN(const CudaKernel* const kernel, find_kernel(table, segment, id, target));
     SHUNT_TRY(modules.load(kernel->module(), target.level));
-    nodes.push_back({id, kernel});
+    nodes.push_back(
+        {id, kernel, kernel->scratch(NodeView(segment.graph, id, segment.memory), target)});
   }
   return std::make_unique<CudaProgram>(segment, std::move(nodes), modules, target);
 }

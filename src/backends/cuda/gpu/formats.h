@@ -39,7 +39,7 @@ struct F16 {
   DEVICE float value(u16 stored) { return float_of_f16(stored); }
   DEVICE u16 stored(float value) { return f16_of_float(value); }
 };
-struct Bf16 {
+struct BF16 {
   using Stored = u16;
   DEVICE float value(u16 stored) { return float_of_bf16(stored); }
   DEVICE u16 stored(float value) { return bf16_of_float(value); }
@@ -83,7 +83,7 @@ struct Q4_0 {
 };
 
 /// The same with a table of levels for the numbers.
-struct Iq4Nl {
+struct IQ4_NL {
   static constexpr int kElements = 32, kBytes = 18;
   DEVICE void decode(const u8* row, i64 first, float (&to)[kGroup]) {
     constexpr i8 kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
@@ -139,6 +139,20 @@ struct Q6_K {
     }
   }
 };
+
+// Instances of a kernel: M(T) for each type, M(A, B) for each pair of them.
+#define FOR_SINGLE_TYPES(M) M(F32) M(F16) M(BF16)
+#define FOR_SINGLE_PAIRS(M) \
+  M(F32, F32)               \
+  M(F32, F16)               \
+  M(F32, BF16)              \
+  M(F16, F32)               \
+  M(F16, F16)               \
+  M(F16, BF16)              \
+  M(BF16, F32)              \
+  M(BF16, F16)              \
+  M(BF16, BF16)
+#define FOR_BLOCK_FORMATS(M) M(Q8_0) M(Q4_0) M(IQ4_NL) M(Q4_K) M(Q6_K)
 
 /// Element i of a row in a block format.
 template <class Format>

@@ -2,7 +2,7 @@
 
 #include "backend_support/kernel_rows.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/arithmetic.h"
 #include "shunt/ops/elementwise.h"
 
 namespace shunt::cuda {
@@ -24,14 +24,14 @@ class Arithmetic final : public CudaKernel {
   std::string_view module() const override { return "arithmetic"; }
   Support supports(const NodeView&, const CudaTarget&) const override { return Support::yes(); }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
-    const gpu::ArithmeticParams params = {node.common(), node.source(0), node.source(1),
-                                          node.result(), row_.code};
-    return {.kernel = "arithmetic_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
-            .items = element_count(view.result().shape),
-            .per_block = 256,
-            .parameters = bytes_of(params)};
+    const gpu::ArithmeticArgs params = {node.common(), node.source(0), node.source(1),
+                                        node.result(), row_.code};
+    return {{.kernel = "arithmetic_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
+             .items = element_count(view.result().shape),
+             .per_block = 256,
+             .parameters = bytes_of(params)}};
   }
 
  private:

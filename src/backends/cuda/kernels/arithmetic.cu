@@ -1,14 +1,14 @@
 // An element a thread. The second operand is repeated along the dimensions that it divides.
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/arithmetic.h"
 
 using namespace shunt::cuda::gpu;
 
 namespace {
 
 template <class A, class B>
-DEVICE void compute(const ArithmeticParams& p) {
+DEVICE void compute(const ArithmeticArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
@@ -28,16 +28,8 @@ DEVICE void compute(const ArithmeticParams& p) {
 
 }  // namespace
 
-#define ARITHMETIC(NAME, A, B)                        \
-  KERNEL void arithmetic_##NAME(ArithmeticParams p) { \
-    compute<A, B>(p);                                 \
+#define ARITHMETIC(A, B)                               \
+  KERNEL void arithmetic_##A##_##B(ArithmeticArgs p) { \
+    compute<A, B>(p);                                  \
   }
-ARITHMETIC(F32_F32, F32, F32)
-ARITHMETIC(F32_F16, F32, F16)
-ARITHMETIC(F32_BF16, F32, Bf16)
-ARITHMETIC(F16_F32, F16, F32)
-ARITHMETIC(F16_F16, F16, F16)
-ARITHMETIC(F16_BF16, F16, Bf16)
-ARITHMETIC(BF16_F32, Bf16, F32)
-ARITHMETIC(BF16_F16, Bf16, F16)
-ARITHMETIC(BF16_BF16, Bf16, Bf16)
+FOR_SINGLE_PAIRS(ARITHMETIC)

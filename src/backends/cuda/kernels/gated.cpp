@@ -2,7 +2,7 @@
 
 #include "backend_support/kernel_rows.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/gated.h"
 #include "shunt/ops/activation.h"
 
 namespace shunt::cuda {
@@ -24,17 +24,17 @@ class Gated final : public CudaKernel {
   std::string_view module() const override { return "gated"; }
   Support supports(const NodeView&, const CudaTarget&) const override { return Support::yes(); }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
     const bool swapped = view.params<GatedParams>().gate == GateHalf::kSecond;
-    const gpu::GatedParams params = {node.common(), node.source(0), node.source(1),
-                                     node.result(), row_.code,      swapped ? 1U : 0U};
+    const gpu::GatedArgs params = {node.common(), node.source(0), node.source(1),
+                                   node.result(), row_.code,      swapped ? 1U : 0U};
     const DType gate = view.source(0).dtype;
     const DType up = view.has_source(1) ? view.source(1).dtype : gate;
-    return {.kernel = "gated_" + type_suffix({gate, up}),
-            .items = element_count(view.result().shape),
-            .per_block = 256,
-            .parameters = bytes_of(params)};
+    return {{.kernel = "gated_" + type_suffix({gate, up}),
+             .items = element_count(view.result().shape),
+             .per_block = 256,
+             .parameters = bytes_of(params)}};
   }
 
  private:

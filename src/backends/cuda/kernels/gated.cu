@@ -2,7 +2,7 @@
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/gated.h"
 
 using namespace shunt::cuda::gpu;
 
@@ -24,7 +24,7 @@ DEVICE float open(u64 op, float gate) {
 }
 
 template <class Gate, class Up>
-DEVICE void compute(const GatedParams& p) {
+DEVICE void compute(const GatedArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
@@ -45,16 +45,8 @@ DEVICE void compute(const GatedParams& p) {
 
 }  // namespace
 
-#define GATED(NAME, GATE, UP)               \
-  KERNEL void gated_##NAME(GatedParams p) { \
-    compute<GATE, UP>(p);                   \
+#define GATED(GATE, UP)                          \
+  KERNEL void gated_##GATE##_##UP(GatedArgs p) { \
+    compute<GATE, UP>(p);                        \
   }
-GATED(F32_F32, F32, F32)
-GATED(F32_F16, F32, F16)
-GATED(F32_BF16, F32, Bf16)
-GATED(F16_F32, F16, F32)
-GATED(F16_F16, F16, F16)
-GATED(F16_BF16, F16, Bf16)
-GATED(BF16_F32, Bf16, F32)
-GATED(BF16_F16, Bf16, F16)
-GATED(BF16_BF16, Bf16, Bf16)
+FOR_SINGLE_PAIRS(GATED)

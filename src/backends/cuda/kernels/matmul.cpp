@@ -1,5 +1,5 @@
+#include "backends/cuda/kernels/matmul.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
 #include "base/ceil_div.h"
 #include "shunt/ops/matrix.h"
 
@@ -15,15 +15,15 @@ class Matmul final : public CudaKernel {
     return expect_types("weights", node.source(0).dtype, kDecodedTypes);
   }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
     const Tensor& y = view.result();
-    const gpu::MatmulParams params = {node.common(), node.source(0), node.source(1), node.result()};
-    return {.kernel = "matmul_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
-            .items = y.size(0) * ceil_div(y.size(1), gpu::kMatmulColumns) * y.size(2) * y.size(3),
-            .per_block = gpu::kMatmulThreads / 32,
-            .threads = gpu::kMatmulThreads,
-            .parameters = bytes_of(params)};
+    const gpu::MatmulArgs params = {node.common(), node.source(0), node.source(1), node.result()};
+    return {{.kernel = "matmul_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
+             .items = y.size(0) * ceil_div(y.size(1), gpu::kMatmulColumns) * y.size(2) * y.size(3),
+             .per_block = gpu::kMatmulThreads / 32,
+             .threads = gpu::kMatmulThreads,
+             .parameters = bytes_of(params)}};
   }
 };
 

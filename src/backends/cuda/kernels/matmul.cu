@@ -3,7 +3,7 @@
 // is fixed.
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/matmul.h"
 
 using namespace shunt::cuda::gpu;
 
@@ -49,7 +49,7 @@ struct BlockWeights {
 };
 
 template <class Weights, class X>
-DEVICE void compute(const MatmulParams& p) {
+DEVICE void compute(const MatmulArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
@@ -80,21 +80,17 @@ DEVICE void compute(const MatmulParams& p) {
 
 }  // namespace
 
-#define MATMUL(NAME, WEIGHTS)                        \
-  KERNEL void matmul_##NAME##_F32(MatmulParams p) {  \
-    compute<WEIGHTS, F32>(p);                        \
-  }                                                  \
-  KERNEL void matmul_##NAME##_F16(MatmulParams p) {  \
-    compute<WEIGHTS, F16>(p);                        \
-  }                                                  \
-  KERNEL void matmul_##NAME##_BF16(MatmulParams p) { \
-    compute<WEIGHTS, Bf16>(p);                       \
+#define MATMUL(NAME, WEIGHTS)                      \
+  KERNEL void matmul_##NAME##_F32(MatmulArgs p) {  \
+    compute<WEIGHTS, F32>(p);                      \
+  }                                                \
+  KERNEL void matmul_##NAME##_F16(MatmulArgs p) {  \
+    compute<WEIGHTS, F16>(p);                      \
+  }                                                \
+  KERNEL void matmul_##NAME##_BF16(MatmulArgs p) { \
+    compute<WEIGHTS, BF16>(p);                     \
   }
-MATMUL(F32, PlainWeights<F32>)
-MATMUL(F16, PlainWeights<F16>)
-MATMUL(BF16, PlainWeights<Bf16>)
-MATMUL(Q8_0, BlockWeights<Q8_0>)
-MATMUL(Q4_0, BlockWeights<Q4_0>)
-MATMUL(IQ4_NL, BlockWeights<Iq4Nl>)
-MATMUL(Q4_K, BlockWeights<Q4_K>)
-MATMUL(Q6_K, BlockWeights<Q6_K>)
+#define MATMUL_PLAIN(T) MATMUL(T, PlainWeights<T>)
+#define MATMUL_BLOCKS(T) MATMUL(T, BlockWeights<T>)
+FOR_SINGLE_TYPES(MATMUL_PLAIN)
+FOR_BLOCK_FORMATS(MATMUL_BLOCKS)

@@ -1,5 +1,5 @@
+#include "backends/cuda/kernels/paged_attention.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
 #include "shunt/ops/attention.h"
 
 namespace shunt::cuda {
@@ -22,24 +22,23 @@ class PagedAttention final : public CudaKernel {
                                             std::to_string(gpu::kMostHeadSize));
   }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
+    const std::vector<std::byte> parameters = bytes_of(params_of(node));
     return {
-        .kernel = "paged_attention_" + type_suffix({view.source(1).dtype, view.source(2).dtype}),
-        .items = view.source(0).size(1) * view.source(0).size(2),
-        .threads = gpu::kAttentionThreads,
-        .parameters = bytes_of(params_of(node))};
-  }
-  LaunchPlan check_plan(const BoundNode& node) const override {
-    return {.kernel = "paged_attention_check",
-            .items = node.view().source(3).size(1),
-            .per_block = gpu::kAttentionThreads,
-            .threads = gpu::kAttentionThreads,
-            .parameters = bytes_of(params_of(node))};
+        {.kernel = "paged_attention_check",
+         .items = view.source(3).size(1),
+         .per_block = gpu::kAttentionThreads,
+         .threads = gpu::kAttentionThreads,
+         .parameters = parameters},
+        {.kernel = "paged_attention_" + type_suffix({view.source(1).dtype, view.source(2).dtype}),
+         .items = view.source(0).size(1) * view.source(0).size(2),
+         .threads = gpu::kAttentionThreads,
+         .parameters = parameters}};
   }
 
  private:
-  static gpu::PagedAttentionParams params_of(const BoundNode& node) {
+  static gpu::PagedAttentionArgs params_of(const BoundNode& node) {
     const NodeView& view = node.view();
     const auto& attention = view.params<PagedAttentionParams>();
     return {.common = node.common(),

@@ -4,7 +4,7 @@
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/paged_attention.h"
 
 using namespace shunt::cuda::gpu;
 
@@ -37,7 +37,7 @@ DEVICE Place find(const Tensor& sequences, i64 token) {
 struct Keys {
   i64 first, end;
 };
-DEVICE Keys span_of(const PagedAttentionParams& p, const Place& at) {
+DEVICE Keys span_of(const PagedAttentionArgs& p, const Place& at) {
   const i64 half = p.window / 2, next = at.position + 1;
   switch (p.span) {
     case kCausal:
@@ -63,14 +63,14 @@ DEVICE float slope_of(float max_bias, i64 heads, i64 head) {
 }
 
 /// Whether a number is at least 0 and below a bound; else reports it.
-DEVICE bool expect(const PagedAttentionParams& p, i64 value, i64 bound) {
+DEVICE bool expect(const PagedAttentionArgs& p, i64 value, i64 bound) {
   if (value >= 0 && value < bound) return true;
   report(*p.common.run, p.common.node, kIndexOutOfRange, value, bound);
   return false;
 }
 
 /// Whether a sequence's tokens, keys, blocks and columns of the mask are there.
-DEVICE bool check_sequence(const PagedAttentionParams& p, i64 s) {
+DEVICE bool check_sequence(const PagedAttentionArgs& p, i64 s) {
   const Run& run = *p.common.run;
   const Tensor q = tensor_of(p.q, run), k = tensor_of(p.k, run);
   const Tensor sequences = tensor_of(p.sequences, run), table = tensor_of(p.table, run);
@@ -99,7 +99,7 @@ DEVICE Part no_part() {
 }
 
 template <class K, class V>
-DEVICE void compute(const PagedAttentionParams& p) {
+DEVICE void compute(const PagedAttentionArgs& p) {
   SHARED float values[kWarps][kMostHeadSize];
   SHARED Part parts[kWarps];
   const Run& run = *p.common.run;
@@ -184,7 +184,7 @@ DEVICE void compute(const PagedAttentionParams& p) {
 }  // namespace
 
 /// A sequence a thread, before the attention itself.
-KERNEL void paged_attention_check(PagedAttentionParams p) {
+KERNEL void paged_attention_check(PagedAttentionArgs p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const i64 count = size_of(p.sequences.sizes[1], run);
@@ -193,16 +193,8 @@ KERNEL void paged_attention_check(PagedAttentionParams p) {
   }
 }
 
-#define PAGED_ATTENTION(K_NAME, K, V_NAME, V)                               \
-  KERNEL void paged_attention_##K_NAME##_##V_NAME(PagedAttentionParams p) { \
-    compute<K, V>(p);                                                       \
+#define PAGED_ATTENTION(K, V)                                   \
+  KERNEL void paged_attention_##K##_##V(PagedAttentionArgs p) { \
+    compute<K, V>(p);                                           \
   }
-PAGED_ATTENTION(F32, F32, F32, F32)
-PAGED_ATTENTION(F32, F32, F16, F16)
-PAGED_ATTENTION(F32, F32, BF16, Bf16)
-PAGED_ATTENTION(F16, F16, F32, F32)
-PAGED_ATTENTION(F16, F16, F16, F16)
-PAGED_ATTENTION(F16, F16, BF16, Bf16)
-PAGED_ATTENTION(BF16, Bf16, F32, F32)
-PAGED_ATTENTION(BF16, Bf16, F16, F16)
-PAGED_ATTENTION(BF16, Bf16, BF16, Bf16)
+FOR_SINGLE_PAIRS(PAGED_ATTENTION)

@@ -1,5 +1,5 @@
+#include "backends/cuda/kernels/rms_norm.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
 #include "shunt/ops/norm.h"
 
 namespace shunt::cuda {
@@ -12,12 +12,12 @@ class RmsNorm final : public CudaKernel {
   std::string_view module() const override { return "rms_norm"; }
   Support supports(const NodeView&, const CudaTarget&) const override { return Support::yes(); }
 
-  LaunchPlan plan(const BoundNode& node) const override {
-    const gpu::RmsNormParams params = {node.common(), node.source(0), node.result(),
-                                       node.view().params<RmsNormParams>().eps};
-    return {.kernel = "rms_norm_" + type_suffix({node.view().source(0).dtype}),
-            .items = row_count(node.view().result()),
-            .parameters = bytes_of(params)};
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
+    const gpu::RmsNormArgs params = {node.common(), node.source(0), node.result(),
+                                     node.view().params<RmsNormParams>().eps};
+    return {{.kernel = "rms_norm_" + type_suffix({node.view().source(0).dtype}),
+             .items = row_count(node.view().result()),
+             .parameters = bytes_of(params)}};
   }
 };
 

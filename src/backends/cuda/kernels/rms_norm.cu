@@ -1,14 +1,14 @@
 // A row a block.
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/rms_norm.h"
 
 using namespace shunt::cuda::gpu;
 
 namespace {
 
 template <class T>
-DEVICE void compute(const RmsNormParams& p) {
+DEVICE void compute(const RmsNormArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
@@ -31,12 +31,8 @@ DEVICE void compute(const RmsNormParams& p) {
 
 }  // namespace
 
-KERNEL void rms_norm_F32(RmsNormParams p) {
-  compute<F32>(p);
-}
-KERNEL void rms_norm_F16(RmsNormParams p) {
-  compute<F16>(p);
-}
-KERNEL void rms_norm_BF16(RmsNormParams p) {
-  compute<Bf16>(p);
-}
+#define RMS_NORM(T)                         \
+  KERNEL void rms_norm_##T(RmsNormArgs p) { \
+    compute<T>(p);                          \
+  }
+FOR_SINGLE_TYPES(RMS_NORM)

@@ -1,5 +1,5 @@
+#include "backends/cuda/kernels/rope.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
 #include "shunt/ops/attention.h"
 
 namespace shunt::cuda {
@@ -18,10 +18,10 @@ class Rope final : public CudaKernel {
                                             std::to_string(pairs));
   }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
     const auto& rope = view.params<RopeParams>();
-    gpu::RopeParams params = {};
+    gpu::RopeArgs params = {};
     params.common = node.common();
     params.x = node.source(0);
     params.positions = node.source(1);
@@ -35,10 +35,10 @@ class Rope final : public CudaKernel {
       params.position_of[i] = static_cast<gpu::u8>(rope_position(rope, i));
     }
     const Tensor& y = view.result();
-    return {.kernel = "rope_" + type_suffix({view.source(0).dtype}),
-            .items = (y.size(0) - rope.dims / 2) * row_count(y),
-            .per_block = 256,
-            .parameters = bytes_of(params)};
+    return {{.kernel = "rope_" + type_suffix({view.source(0).dtype}),
+             .items = (y.size(0) - rope.dims / 2) * row_count(y),
+             .per_block = 256,
+             .parameters = bytes_of(params)}};
   }
 };
 

@@ -2,14 +2,14 @@
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/rope.h"
 
 using namespace shunt::cuda::gpu;
 
 namespace {
 
 template <class T>
-DEVICE void compute(const RopeParams& p) {
+DEVICE void compute(const RopeArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
@@ -45,12 +45,12 @@ DEVICE void compute(const RopeParams& p) {
 
 }  // namespace
 
-KERNEL void rope_F32(RopeParams p) {
+KERNEL void rope_F32(RopeArgs p) {
   compute<F32>(p);
 }
-KERNEL void rope_F16(RopeParams p) {
+KERNEL void rope_F16(RopeArgs p) {
   compute<F16>(p);
 }
-KERNEL void rope_BF16(RopeParams p) {
-  compute<Bf16>(p);
+KERNEL void rope_BF16(RopeArgs p) {
+  compute<BF16>(p);
 }

@@ -1,6 +1,6 @@
 #include "shunt/ops/rows.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/rows.h"
 
 namespace shunt::cuda {
 
@@ -14,13 +14,12 @@ class GetRows final : public CudaKernel {
     return expect_types("a table", node.source(0).dtype, kDecodedTypes);
   }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
-    const gpu::GetRowsParams params = {node.common(), node.source(0), node.source(1),
-                                       node.result()};
-    return {.kernel = "get_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
-            .items = view.result().size(0) == 0 ? 0 : row_count(view.result()),
-            .parameters = bytes_of(params)};
+    const gpu::GetRowsArgs params = {node.common(), node.source(0), node.source(1), node.result()};
+    return {{.kernel = "get_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
+             .items = view.result().size(0) == 0 ? 0 : row_count(view.result()),
+             .parameters = bytes_of(params)}};
   }
 };
 
@@ -33,14 +32,13 @@ class SetRows final : public CudaKernel {
     return to ? expect_types("rows", node.source(1).dtype, kSingleTypes) : to;
   }
 
-  LaunchPlan plan(const BoundNode& node) const override {
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
-    const gpu::SetRowsParams params = {node.common(), node.source(1), node.source(2),
-                                       node.result()};
-    return {.kernel = "set_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype,
-                                                 view.source(2).dtype}),
-            .items = view.source(1).size(0) == 0 ? 0 : row_count(view.source(1)),
-            .parameters = bytes_of(params)};
+    const gpu::SetRowsArgs params = {node.common(), node.source(1), node.source(2), node.result()};
+    return {{.kernel = "set_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype,
+                                                  view.source(2).dtype}),
+             .items = view.source(1).size(0) == 0 ? 0 : row_count(view.source(1)),
+             .parameters = bytes_of(params)}};
   }
 };
 

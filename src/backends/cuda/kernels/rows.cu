@@ -1,7 +1,7 @@
 // Rows by their numbers: a row a block.
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/params.h"
+#include "backends/cuda/kernels/rows.h"
 
 using namespace shunt::cuda::gpu;
 
@@ -20,7 +20,7 @@ DEVICE bool check(const Common& common, i64 id, i64 rows) {
 }
 
 template <class Read, class Id>
-DEVICE void get_rows(const GetRowsParams& p, Read read) {
+DEVICE void get_rows(const GetRowsArgs& p, Read read) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
@@ -37,7 +37,7 @@ DEVICE void get_rows(const GetRowsParams& p, Read read) {
 }
 
 template <class To, class From, class Id>
-DEVICE void set_rows(const SetRowsParams& p) {
+DEVICE void set_rows(const SetRowsArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor rows = tensor_of(p.rows, run);
@@ -69,35 +69,23 @@ struct ReadBlocks {
 
 }  // namespace
 
-#define GET_ROWS(NAME, READ)                           \
-  KERNEL void get_rows_##NAME##_I32(GetRowsParams p) { \
-    get_rows<READ, i32>(p, READ{});                    \
-  }                                                    \
-  KERNEL void get_rows_##NAME##_I64(GetRowsParams p) { \
-    get_rows<READ, i64>(p, READ{});                    \
+#define GET_ROWS(NAME, READ)                         \
+  KERNEL void get_rows_##NAME##_I32(GetRowsArgs p) { \
+    get_rows<READ, i32>(p, READ{});                  \
+  }                                                  \
+  KERNEL void get_rows_##NAME##_I64(GetRowsArgs p) { \
+    get_rows<READ, i64>(p, READ{});                  \
   }
-GET_ROWS(F32, ReadPlain<F32>)
-GET_ROWS(F16, ReadPlain<F16>)
-GET_ROWS(BF16, ReadPlain<Bf16>)
-GET_ROWS(Q8_0, ReadBlocks<Q8_0>)
-GET_ROWS(Q4_0, ReadBlocks<Q4_0>)
-GET_ROWS(IQ4_NL, ReadBlocks<Iq4Nl>)
-GET_ROWS(Q4_K, ReadBlocks<Q4_K>)
-GET_ROWS(Q6_K, ReadBlocks<Q6_K>)
+#define GET_ROWS_PLAIN(T) GET_ROWS(T, ReadPlain<T>)
+#define GET_ROWS_BLOCKS(T) GET_ROWS(T, ReadBlocks<T>)
+FOR_SINGLE_TYPES(GET_ROWS_PLAIN)
+FOR_BLOCK_FORMATS(GET_ROWS_BLOCKS)
 
-#define SET_ROWS(TO_NAME, TO, FROM_NAME, FROM)                          \
-  KERNEL void set_rows_##TO_NAME##_##FROM_NAME##_I32(SetRowsParams p) { \
-    set_rows<TO, FROM, i32>(p);                                         \
-  }                                                                     \
-  KERNEL void set_rows_##TO_NAME##_##FROM_NAME##_I64(SetRowsParams p) { \
-    set_rows<TO, FROM, i64>(p);                                         \
+#define SET_ROWS(TO, FROM)                                  \
+  KERNEL void set_rows_##TO##_##FROM##_I32(SetRowsArgs p) { \
+    set_rows<TO, FROM, i32>(p);                             \
+  }                                                         \
+  KERNEL void set_rows_##TO##_##FROM##_I64(SetRowsArgs p) { \
+    set_rows<TO, FROM, i64>(p);                             \
   }
-SET_ROWS(F32, F32, F32, F32)
-SET_ROWS(F32, F32, F16, F16)
-SET_ROWS(F32, F32, BF16, Bf16)
-SET_ROWS(F16, F16, F32, F32)
-SET_ROWS(F16, F16, F16, F16)
-SET_ROWS(F16, F16, BF16, Bf16)
-SET_ROWS(BF16, Bf16, F32, F32)
-SET_ROWS(BF16, Bf16, F16, F16)
-SET_ROWS(BF16, Bf16, BF16, Bf16)
+FOR_SINGLE_PAIRS(SET_ROWS)

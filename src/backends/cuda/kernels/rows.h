@@ -1,0 +1,17 @@
+#pragma once
+
+#include "backends/cuda/gpu/shared.h"
+
+namespace shunt::cuda::gpu {
+
+struct GetRowsArgs {
+  Common common;
+  TensorArg table, ids, y;
+};
+
+struct SetRowsArgs {
+  Common common;
+  TensorArg rows, ids, y;
+};
+
+}  // namespace shunt::cuda::gpu
