@@ -14,6 +14,10 @@ gpu::TensorArg BoundNode::source(std::size_t i) const {
   return view_.has_source(i) ? tensor(view_.node().sources[i]) : gpu::TensorArg{};
 }
 
+gpu::IdsArg BoundNode::ids(std::size_t i) const {
+  return {source(i), view_.source(i).dtype == DType::kI64 ? 1U : 0U};
+}
+
 gpu::TensorArg BoundNode::result() const {
   return tensor(id_);
 }
@@ -41,6 +45,10 @@ std::string type_suffix(std::initializer_list<DType> types) {
     suffix += to_string(type);
   }
   return suffix;
+}
+
+std::int64_t elements_read_at_once(DType type) {
+  return trait(type).quantized ? gpu::kGroup : 1;
 }
 
 Support expect_types(std::string_view what, DType type, std::span<const DType> known) {

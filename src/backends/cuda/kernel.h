@@ -38,6 +38,7 @@ class BoundNode {
   gpu::Common common() const;
   /// A source that is not given has no data.
   gpu::TensorArg source(std::size_t i) const;
+  gpu::IdsArg ids(std::size_t i) const;
   gpu::TensorArg result() const;
   /// The address of Kernel::scratch() bytes, a multiple of 256.
   gpu::Pointer<gpu::u8> scratch() const { return {scratch_}; }
@@ -79,10 +80,9 @@ std::string type_suffix(std::initializer_list<DType> types);
 
 /// Types of single elements that kernels read and write.
 inline constexpr std::array kSingleTypes = {DType::kF32, DType::kF16, DType::kBF16};
-/// Types that kernels decode (gpu/formats.h).
-inline constexpr std::array kDecodedTypes = {DType::kF32,  DType::kF16,  DType::kBF16,
-                                             DType::kQ8_0, DType::kQ4_0, DType::kIQ4_NL,
-                                             DType::kQ4_K, DType::kQ6_K};
+
+/// How many elements of a type a thread reads at once (gpu/block_formats.h).
+std::int64_t elements_read_at_once(DType type);
 
 /// No, with the type, unless it is one of these.
 Support expect_types(std::string_view what, DType type, std::span<const DType> known);

@@ -38,15 +38,16 @@ function(shunt_cuda_modules out)
   set(sources "")
   if(works)
     file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.cu)
-    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gpu/*.h ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.h)
     foreach(kernel IN LISTS kernels)
       cmake_path(GET kernel STEM name)
       set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.base.ptx)
       set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
       add_custom_command(OUTPUT ${source}
         COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
+          -MD -MT ${source} -MF ${ptx}.d
         COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
-        DEPENDS ${kernel} ${headers} ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
+        DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
+        DEPFILE ${ptx}.d
         COMMENT "Compiling CUDA kernels ${name}" VERBATIM)
       list(APPEND sources ${source})
       string(APPEND declarations "extern const char* const k_${name}_base;\n")

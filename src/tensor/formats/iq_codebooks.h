@@ -43,12 +43,13 @@ consteval Codebook<Count, Size> expand(const std::uint64_t (&set)[Words],
   return vectors;
 }
 
-inline constexpr auto kIq2XxsVectors = expand<256, 8>(kIq2XxsSet, kIq2Levels);
-inline constexpr auto kIq2XsVectors = expand<512, 8>(kIq2XsSet, kIq2Levels);
-inline constexpr auto kIq2SVectors = expand<1024, 8>(kIq2SSet, kIq2Levels);
-inline constexpr auto kIq3XxsVectors = expand<256, 4>(kIq3XxsSet, kIq3XxsLevels);
-inline constexpr auto kIq3SVectors = expand<512, 4>(kIq3SSet, kIq3SLevels);
-inline constexpr auto kIq1Vectors = expand<2048, 8>(kIq1Set, kIq1Levels);
+// Aligned, so that a GPU loads a vector at once.
+alignas(8) inline constexpr auto kIq2XxsVectors = expand<256, 8>(kIq2XxsSet, kIq2Levels);
+alignas(8) inline constexpr auto kIq2XsVectors = expand<512, 8>(kIq2XsSet, kIq2Levels);
+alignas(8) inline constexpr auto kIq2SVectors = expand<1024, 8>(kIq2SSet, kIq2Levels);
+alignas(8) inline constexpr auto kIq3XxsVectors = expand<256, 4>(kIq3XxsSet, kIq3XxsLevels);
+alignas(8) inline constexpr auto kIq3SVectors = expand<512, 4>(kIq3SSet, kIq3SLevels);
+alignas(8) inline constexpr auto kIq1Vectors = expand<2048, 8>(kIq1Set, kIq1Levels);
 
 /// 8 signs in 7 bits: bit i is that of element i, and the last one makes the number of negative
 /// elements even.

@@ -7,16 +7,14 @@
 #include <limits>
 
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/levels.h"
 #include "tensor/formats/round.h"
 #include "tensor/formats/scale_search.h"
 
 namespace shunt::formats {
 namespace {
 
-constexpr float kNumbers[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
-                                -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
-
-/// All in ascending order, with one zero, and which numbers they are.
+/// All numbers in ascending order, with one zero, and which ones they are.
 constexpr float kAscending[15] = {-6.0f, -4.0f, -3.0f, -2.0f, -1.5f, -1.0f, -0.5f, 0.0f,
                                   0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f};
 constexpr std::uint8_t kSorted[15] = {15, 14, 13, 12, 11, 10, 9, 0, 1, 2, 3, 4, 5, 6, 7};
@@ -37,7 +35,7 @@ void MXFP4::decode(const std::byte* block, float* values) {
   const float scale = power(std::to_integer<int>(block[0]));
   std::uint8_t q[kElements];
   Fields<4, 16>::unpack(block + 1, kElements, q);
-  for (int i = 0; i < kElements; ++i) values[i] = kNumbers[q[i]] * scale;
+  for (int i = 0; i < kElements; ++i) values[i] = kE2M1Numbers[q[i]] * scale;
 }
 
 /// The best exponent of all. A scale that makes the largest magnitude 2 to 4 is the largest worth

@@ -23,6 +23,9 @@ struct Pointer {
 };
 #endif
 
+/// Elements of a block format that kernels decode at once.
+inline constexpr int kGroup = 8;
+
 inline constexpr int kDims = 4;
 inline constexpr int kDynamicDims = 16;
 
@@ -61,6 +64,12 @@ struct TensorArg {
   Pointer<u8> data;
   Size sizes[kDims];
   i64 strides[kDims];  ///< bytes
+};
+
+/// Numbers of rows or experts.
+struct IdsArg {
+  TensorArg tensor;
+  u64 wide;  ///< I64, else I32
 };
 
 /// The first member of the parameters of all kernels but begin_run.

@@ -11,9 +11,7 @@ class Matmul final : public CudaKernel {
  public:
   const Op& op() const override { return matmul_op(); }
   std::string_view module() const override { return "matmul"; }
-  Support supports(const NodeView& node, const CudaTarget&) const override {
-    return expect_types("weights", node.source(0).dtype, kDecodedTypes);
-  }
+  Support supports(const NodeView&, const CudaTarget&) const override { return Support::yes(); }
 
   std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();

@@ -1,7 +1,7 @@
 // Products of matrices: a warp computes one row of the weights times up to kColumns columns. Each
 // weight is decoded once for these columns. Lanes share the sum along a row; the order of the sum
 // is fixed.
-#include "backends/cuda/gpu/formats.h"
+#include "backends/cuda/gpu/block_formats.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/matmul.h"
 
@@ -38,7 +38,7 @@ struct BlockWeights {
   DEVICE void multiply(const Item& item, i64 n, i64, i64 x_stride, float (&sums)[kColumns]) {
     for (i64 k = lane() * kGroup; k < n; k += kWarp * kGroup) {
       float w[kGroup];
-      Format::decode(item.weights, k, w);
+      decode<Format>(item.weights, k, w);
       for (int c = 0; c < kColumns; ++c) {
         if (c >= item.count) continue;
         for (int i = 0; i < kGroup; ++i)

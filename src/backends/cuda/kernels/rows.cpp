@@ -6,23 +6,6 @@ namespace shunt::cuda {
 
 namespace {
 
-class GetRows final : public CudaKernel {
- public:
-  const Op& op() const override { return get_rows_op(); }
-  std::string_view module() const override { return "rows"; }
-  Support supports(const NodeView& node, const CudaTarget&) const override {
-    return expect_types("a table", node.source(0).dtype, kDecodedTypes);
-  }
-
-  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
-    const NodeView& view = node.view();
-    const gpu::GetRowsArgs params = {node.common(), node.source(0), node.source(1), node.result()};
-    return {{.kernel = "get_rows_" + type_suffix({view.source(0).dtype, view.source(1).dtype}),
-             .items = view.result().size(0) == 0 ? 0 : row_count(view.result()),
-             .parameters = bytes_of(params)}};
-  }
-};
-
 class SetRows final : public CudaKernel {
  public:
   const Op& op() const override { return set_rows_op(); }
@@ -45,7 +28,7 @@ class SetRows final : public CudaKernel {
 }  // namespace
 
 KernelList rows_kernels() {
-  return list_kernels<CudaKernel, GetRows, SetRows>();
+  return list_kernels<CudaKernel, SetRows>();
 }
 
 }  // namespace shunt::cuda

@@ -19,23 +19,6 @@ DEVICE bool check(const Common& common, i64 id, i64 rows) {
   return false;
 }
 
-template <class Read, class Id>
-DEVICE void get_rows(const GetRowsArgs& p, Read read) {
-  const Run& run = *p.common.run;
-  if (is_stopped(run)) return;
-  const Tensor y = tensor_of(p.y, run);
-  if (block() >= count_rows(y)) return;
-  const Tensor table = tensor_of(p.table, run), ids = tensor_of(p.ids, run);
-  for (i64 row = block(); row < count_rows(y); row += blocks()) {
-    const RowIndex at = row_index(y, row);
-    const i64 id = id_at<Id>(ids, at.i1, at.i2, at.i3);
-    if (!check(p.common, id, table.n[1])) return;
-    const u8* from = row_at(table, id, at.i2, at.i3);
-    for (i64 i = thread(); i < y.n[0]; i += threads())
-      store<F32>(row_at(y, at), i, y.stride[0], read(from, i, table.stride[0]));
-  }
-}
-
 template <class To, class From, class Id>
 DEVICE void set_rows(const SetRowsArgs& p) {
   const Run& run = *p.common.run;
@@ -54,32 +37,7 @@ DEVICE void set_rows(const SetRowsArgs& p) {
   }
 }
 
-template <class Plain>
-struct ReadPlain {
-  __attribute__((device)) float operator()(const u8* row, i64 i, i64 stride) const {
-    return load<Plain>(row, i, stride);
-  }
-};
-template <class Format>
-struct ReadBlocks {
-  __attribute__((device)) float operator()(const u8* row, i64 i, i64) const {
-    return element<Format>(row, i);
-  }
-};
-
 }  // namespace
-
-#define GET_ROWS(NAME, READ)                         \
-  KERNEL void get_rows_##NAME##_I32(GetRowsArgs p) { \
-    get_rows<READ, i32>(p, READ{});                  \
-  }                                                  \
-  KERNEL void get_rows_##NAME##_I64(GetRowsArgs p) { \
-    get_rows<READ, i64>(p, READ{});                  \
-  }
-#define GET_ROWS_PLAIN(T) GET_ROWS(T, ReadPlain<T>)
-#define GET_ROWS_BLOCKS(T) GET_ROWS(T, ReadBlocks<T>)
-FOR_SINGLE_TYPES(GET_ROWS_PLAIN)
-FOR_BLOCK_FORMATS(GET_ROWS_BLOCKS)
 
 #define SET_ROWS(TO, FROM)                                  \
   KERNEL void set_rows_##TO##_##FROM##_I32(SetRowsArgs p) { \

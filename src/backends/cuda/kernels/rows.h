@@ -4,11 +4,6 @@
 
 namespace shunt::cuda::gpu {
 
-struct GetRowsArgs {
-  Common common;
-  TensorArg table, ids, y;
-};
-
 struct SetRowsArgs {
   Common common;
   TensorArg rows, ids, y;
