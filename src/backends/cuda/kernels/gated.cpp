@@ -12,10 +12,22 @@ namespace {
 struct GatedRow {
   const Op& (*op)();
   gpu::GatedOp code;
+  SwigluOaiParams (*params)(const NodeView& node);
 };
-constexpr std::array kGatedRows = {
-    GatedRow{geglu_op, gpu::kGeglu}, GatedRow{geglu_quick_op, gpu::kGegluQuick},
-    GatedRow{reglu_op, gpu::kReglu}, GatedRow{swiglu_op, gpu::kSwiglu}};
+
+SwigluOaiParams gate_params(const NodeView& node) {
+  return {.gate = node.params<GatedParams>().gate};
+}
+SwigluOaiParams oai_params(const NodeView& node) {
+  return node.params<SwigluOaiParams>();
+}
+
+constexpr std::array kGatedRows = {GatedRow{geglu_op, gpu::kGeglu, gate_params},
+                                   GatedRow{geglu_erf_op, gpu::kGegluErf, gate_params},
+                                   GatedRow{geglu_quick_op, gpu::kGegluQuick, gate_params},
+                                   GatedRow{reglu_op, gpu::kReglu, gate_params},
+                                   GatedRow{swiglu_op, gpu::kSwiglu, gate_params},
+                                   GatedRow{swiglu_oai_op, gpu::kSwigluOai, oai_params}};
 
 class Gated final : public CudaKernel {
  public:
@@ -26,9 +38,15 @@ class Gated final : public CudaKernel {
 
   std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
-    const bool swapped = view.params<GatedParams>().gate == GateHalf::kSecond;
-    const gpu::GatedArgs params = {node.common(), node.source(0), node.source(1),
-                                   node.result(), row_.code,      swapped ? 1U : 0U};
+    const SwigluOaiParams given = row_.params(view);
+    const gpu::GatedArgs params = {.common = node.common(),
+                                   .gate = node.source(0),
+                                   .up = node.source(1),
+                                   .y = node.result(),
+                                   .op = row_.code,
+                                   .swapped = given.gate == GateHalf::kSecond ? 1U : 0U,
+                                   .alpha = given.alpha,
+                                   .limit = given.limit};
     const DType gate = view.source(0).dtype;
     const DType up = view.has_source(1) ? view.source(1).dtype : gate;
     return {{.kernel = "gated_" + type_suffix({gate, up}),

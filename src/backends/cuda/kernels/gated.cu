@@ -8,17 +8,26 @@ using namespace shunt::cuda::gpu;
 
 namespace {
 
-DEVICE float open(u64 op, float gate) {
-  switch (op) {
-    case kReglu:
-      return largest(gate, 0.0f);
+DEVICE float least(float a, float b) {
+  return a > b ? b : a;  // not-a-number stays
+}
+
+DEVICE float gated(const GatedArgs& p, float gate, float up) {
+  switch ((u32)p.op) {
+    case kGeglu:
+      return gelu(gate) * up;
+    case kGegluErf:
+      return gelu_erf(gate) * up;
     case kGegluQuick:
-      return gate / (1 + exp(-1.702f * gate));
+      return gelu_quick(gate) * up;
+    case kReglu:
+      return (gate < 0 ? 0 : gate) * up;
     case kSwiglu:
-      return gate / (1 + exp(-gate));
+      return silu(gate) * up;
     default: {
-      const float u = 0.797884561f * (gate + 0.044715f * gate * gate * gate);
-      return gate / (1 + exp(-2 * u));
+      const float c = least(gate, p.limit), high = p.alpha * c;
+      const float u = -least(-least(up, p.limit), p.limit);
+      return times_sigmoid(c, high, __builtin_fmaf(p.alpha, c, -high)) * (u + 1);
     }
   }
 }
@@ -39,7 +48,7 @@ DEVICE void compute(const GatedArgs& p) {
       gate = up;
       up = other;
     }
-    store<Gate>(row_at(y, at), i, y.stride[0], open(p.op, gate) * up);
+    store<Gate>(row_at(y, at), i, y.stride[0], gated(p, gate, up));
   });
 }
 
