@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cuda/memory.h"
+#include "base/ceil_div.h"
 
 namespace shunt::cuda {
 
@@ -36,6 +37,11 @@ gpu::TensorArg BoundNode::tensor(NodeId id) const {
 
 std::int64_t row_count(const Tensor& tensor) {
   return tensor.size(1) * tensor.size(2) * tensor.size(3);
+}
+
+unsigned threads_for_row(const Tensor& tensor) {
+  constexpr std::int64_t kWarp = 32, kMost = 256;
+  return static_cast<unsigned>(std::clamp(ceil_div(tensor.size(0), kWarp) * kWarp, kWarp, kMost));
 }
 
 std::string type_suffix(std::initializer_list<DType> types) {

@@ -75,6 +75,9 @@ std::vector<std::byte> bytes_of(const Parameters& parameters) {
 /// Rows of a tensor at the dynamic dimensions' maximum.
 std::int64_t row_count(const Tensor& tensor);
 
+/// Threads of a block that computes a row: no more warps than the row has use for.
+unsigned threads_for_row(const Tensor& tensor);
+
 /// "F32_F16", as names of kernels end.
 std::string type_suffix(std::initializer_list<DType> types);
 

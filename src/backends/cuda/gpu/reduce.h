@@ -1,0 +1,39 @@
+// Values of all threads of a block as one, of any type of 4 or 8 bytes. The order is the same in
+// every run.
+#pragma once
+
+#include "backends/cuda/gpu/dialect.h"
+
+namespace shunt::cuda::gpu {
+
+/// The value of the lane whose number differs in the bits of `mask`.
+template <class T>
+DEVICE T exchanged(T value, u32 mask) {
+  struct Words {
+    i32 each[sizeof(T) / sizeof(i32)];
+  };
+  Words words = __builtin_bit_cast(Words, value);
+  for (i32& each : words.each) each = __nvvm_shfl_sync_bfly_i32(kAllLanes, each, (i32)mask, 31);
+  return __builtin_bit_cast(T, words);
+}
+
+/// The value of the lane `distance` below; its own where there is none.
+DEVICE float shuffle_up(float value, u32 distance) {
+  return __nvvm_shfl_sync_up_f32(kAllLanes, value, distance, 0);
+}
+
+/// combine(a, b) of all threads' values, in each of them. All of them must call it. `nothing`
+/// makes no difference to a value that it is combined with.
+template <class T, class F>
+DEVICE T block_reduce(T value, T nothing, const F& combine) {
+  SHARED T parts[kWarp];
+  for (u32 mask = kWarp / 2; mask > 0; mask /= 2) value = combine(value, exchanged(value, mask));
+  barrier();
+  if (lane() == 0) parts[warp()] = value;
+  barrier();
+  value = lane() < warps() ? parts[lane()] : nothing;
+  for (u32 mask = kWarp / 2; mask > 0; mask /= 2) value = combine(value, exchanged(value, mask));
+  return value;
+}
+
+}  // namespace shunt::cuda::gpu
