@@ -221,7 +221,9 @@ std::optional<NativeFailure> CudaStream::failure() {
   std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t task = record->task;
   const std::int64_t value = record->value, bound = record->bound;
-  Error error = invalid("an index is out of range: {} is not from 0 to {}", value, bound - 1);
+  Error error = record->code == gpu::kTooSmall
+                    ? invalid("a number is too small: {} is not at least {}", value, bound)
+                    : invalid("an index is out of range: {} is not from 0 to {}", value, bound - 1);
   const RunNames& run = runs_[task % runs_.size()];
   if (run.task == task && run.names) {
     const NodeNames& names = *run.names;

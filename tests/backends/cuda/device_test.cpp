@@ -185,6 +185,38 @@ TEST_F(CudaDevices, PagedAttentionFailsForNumbersThatAreNotThere) {
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
+TEST_F(CudaDevices, AStepBelowOneFailsTheRunAndNotTheNextOne) {
+  GraphBuilder g;
+  const Tensor four = *make_tensor(DType::kF32, {4});
+  const auto w = g.cache("w", four), m = g.cache("m", four), v = g.cache("v", four);
+  const auto gradient = g.input("gradient", four);
+  const auto rate = g.input("rate", *make_tensor(DType::kF32, {1}));
+  const auto step = g.input("step", *make_tensor(DType::kI32, {1}));
+  ASSERT_TRUE(g.output(opt_step_adamw(g, w, gradient, m, v, rate, step), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  for (const auto& leaf : {w, gradient, m, v, rate, step})
+    leaves[leaf->id] = make_values({.sizes = max_sizes(graph->node(leaf->id).result.shape)}, 1);
+  leaves[step->id].data = {1};
+  auto run = GraphRun::create(graph, *devices(), leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  for (const double wrong : {0.0, -3.0}) {
+    leaves[step->id].data = {wrong};
+    ASSERT_TRUE((*run)->set_inputs(leaves));
+    const Status status = (*run)->plan().run();
+    ASSERT_FALSE(status) << wrong;
+    EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(status.error().message(),
+                HasSubstr("a number is too small: " + std::to_string(static_cast<int>(wrong)) +
+                          " is not at least 1"));
+  }
+  leaves[step->id].data = {2};
+  ASSERT_TRUE((*run)->set_inputs(leaves));
+  const Status status = (*run)->plan().run();
+  EXPECT_TRUE(status) << status.error().message();
+  EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
 TEST_F(CudaDevices, ASecondRunGivesTheSameBits) {
   Rows rows;
   auto run = GraphRun::create(rows.graph, *devices(), rows.leaves);

@@ -41,6 +41,7 @@ struct FaultRecord {
 enum FaultCode : u32 {
   kNoFault = 0,
   kIndexOutOfRange = 1,  ///< `value` is not at least 0 and below `bound`
+  kTooSmall = 2,         ///< `value` is below `bound`
 };
 
 /// Of one run. In device memory; the first kernel of a run writes it.
