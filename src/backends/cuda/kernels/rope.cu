@@ -13,8 +13,8 @@ DEVICE void compute(const RopeArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor y = tensor_of(p.y, run);
-  const i64 pairs = (i64)p.pairs, turned = 2 * pairs;
-  const i64 work = pairs + y.n[0] - turned;  // pairs, then elements that are copied
+  const i64 pairs = (i64)p.pairs, half = (i64)p.half;
+  const i64 work = pairs + (p.copied != 0 ? y.n[0] - 2 * half : 0);
   const i64 count = work * count_rows(y);
   if (block() * threads() >= count) return;
   const Tensor x = tensor_of(p.x, run), positions = tensor_of(p.positions, run);
@@ -25,18 +25,19 @@ DEVICE void compute(const RopeArgs& p) {
     const u8* from = row_at(x, at);
     u8* to = row_at(y, at);
     if (i >= pairs) {
-      const i64 k = i + pairs;
+      const i64 k = 2 * half + i - pairs;
       store<F32>(to, k, y.stride[0], load<T>(from, k, x.stride[0]));
       continue;
     }
     const i32 position = *(const i32*)(positions.data + at.i2 * positions.stride[0] +
                                        p.position_of[i] * positions.stride[1]);
+    const i64 pair = (i64)p.first + i;
     double angle = position * p.frequencies[i];
-    if (factors.data != nullptr) angle /= *(const float*)(factors.data + i * factors.stride[0]);
+    if (factors.data != nullptr) angle /= *(const float*)(factors.data + pair * factors.stride[0]);
     const SinCos turn = sin_cos(angle);
     const float c = (float)(p.magnitude * turn.cos), s = (float)(p.magnitude * turn.sin);
-    const i64 first = p.adjacent != 0 ? 2 * i : i;
-    const i64 second = p.adjacent != 0 ? first + 1 : i + pairs;
+    const i64 first = p.adjacent != 0 ? 2 * pair : pair;
+    const i64 second = p.adjacent != 0 ? first + 1 : pair + half;
     const float u = load<T>(from, first, x.stride[0]), v = load<T>(from, second, x.stride[0]);
     store<F32>(to, first, y.stride[0], u * c - v * s);
     store<F32>(to, second, y.stride[0], u * s + v * c);
