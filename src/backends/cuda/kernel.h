@@ -15,6 +15,7 @@ namespace shunt::cuda {
 
 /// A launch as a kernel describes it.
 struct LaunchPlan {
+  std::string module = {};     ///< empty: CudaKernel::module()
   std::string kernel;          ///< its name in the PTX
   std::int64_t items = 0;      ///< work at the dynamic dimensions' maximum
   std::int64_t per_block = 1;  ///< items of a block
@@ -56,8 +57,13 @@ class BoundNode {
 
 class CudaKernel : public Kernel<CudaTarget> {
  public:
-  /// The file of kernels that plan() names: "rms_norm" for kernels/rms_norm.cu.
-  virtual std::string_view module() const = 0;
+  /// The file of kernels that plan() names: "rms_norm" for kernels/rms_norm.cu, "matmul_q4_0" for
+  /// kernels/matmul/q4_0.cu.
+  virtual std::string_view module() const { return {}; }
+  /// All files, where there are several.
+  virtual std::vector<std::string> modules(const NodeView&) const {
+    return {std::string(module())};
+  }
   /// The node's launches in order. Each sees what the ones before it wrote.
   virtual std::vector<LaunchPlan> plan(const BoundNode& node) const = 0;
 };

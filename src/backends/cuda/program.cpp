@@ -61,7 +61,8 @@ class CudaProgram final : public Program {
   Status add(CudaBinding& binding, const CudaKernel& kernel, LaunchPlan plan) {
     if (plan.items == 0) return ok();
     SHUNT_ASSIGN(FunctionHandle function,
-                 modules_.find(kernel.module(), target_.level, plan.kernel));
+                 modules_.find(plan.module.empty() ? kernel.module() : plan.module, target_.level,
+                               plan.kernel));
     binding.launches.push_back(
         {function, block_count(plan, target_), plan.threads, std::move(plan.parameters)});
     return ok();
@@ -82,9 +83,10 @@ Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table
   std::vector<PreparedNode> nodes;
   for (const NodeId id : segment.nodes) {
     SHUNT_ASSIGN(const CudaKernel* const kernel, find_kernel(table, segment, id, target));
-    SHUNT_TRY(modules.load(kernel->module(), target.level));
-    nodes.push_back(
-        {id, kernel, kernel->scratch(NodeView(segment.graph, id, segment.memory), target)});
+    const NodeView node(segment.graph, id, segment.memory);
+    for (const std::string& module : kernel->modules(node))
+      SHUNT_TRY(modules.load(module, target.level));
+    nodes.push_back({id, kernel, kernel->scratch(node, target)});
   }
   return std::make_unique<CudaProgram>(segment, std::move(nodes), modules, target);
 }

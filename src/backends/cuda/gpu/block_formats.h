@@ -1,6 +1,6 @@
 // Block formats as kernels read them, a header each. src/tensor/formats/NAME.cpp describes the
-// layout of NAME, and the symbols of its formula. decode_group() decodes eight elements of a
-// block: element `at`, a multiple of eight, and those after it. All numbers are little-endian.
+// layout of NAME, and the symbols of its formula. group() decodes eight elements of a block:
+// element `at`, a multiple of eight, and those after it. All numbers are little-endian.
 #pragma once
 
 #include "backends/cuda/gpu/formats/iq1_m.h"
@@ -31,19 +31,28 @@
 namespace shunt::cuda::gpu {
 
 // Instances of a kernel: M(T) for each format.
-#define FOR_BLOCK_FORMATS(M)                                                                  \
-  M(Q4_0)                                                                                     \
-  M(Q4_1)                                                                                     \
-  M(Q5_0)                                                                                     \
-  M(Q5_1) M(Q8_0) M(Q8_1) M(MXFP4) M(Q2_K) M(Q3_K) M(Q4_K) M(Q5_K) M(Q6_K) M(Q8_K) M(IQ1_S)   \
-      M(IQ1_M) M(IQ2_XXS) M(IQ2_XS) M(IQ2_S) M(IQ3_XXS) M(IQ3_S) M(IQ4_NL) M(IQ4_XS) M(TQ1_0) \
-          M(TQ2_0)
+#define FOR_BLOCK_FORMATS(M)                                                              \
+  M(Q4_0)                                                                                 \
+  M(Q4_1)                                                                                 \
+  M(Q5_0)                                                                                 \
+  M(Q5_1)                                                                                 \
+  M(Q8_0)                                                                                 \
+  M(Q8_1)                                                                                 \
+  M(MXFP4)                                                                                \
+  M(Q2_K)                                                                                 \
+  M(Q3_K) M(Q4_K) M(Q5_K) M(Q6_K) M(Q8_K) M(IQ1_S) M(IQ1_M) M(IQ2_XXS) M(IQ2_XS) M(IQ2_S) \
+      M(IQ3_XXS) M(IQ3_S) M(IQ4_NL) M(IQ4_XS) M(TQ1_0) M(TQ2_0)
 
 /// Elements `first`, a multiple of eight, and those after it of a row.
 template <class Format>
 DEVICE void decode(const u8* row, i64 first, float (&to)[kGroup]) {
   const u64 block = (u64)first / Format::kElements;
-  Format::decode_group(row + block * Format::kBytes, (u32)((u64)first % Format::kElements), to);
+  const PackedGroup group =
+      Format::group(row + block * Format::kBytes, (u32)((u64)first % Format::kElements));
+  for (int i = 0; i < kGroup; ++i) {
+    to[i] = group.scale * number_at(group.numbers, i);
+    if constexpr (Format::kHasOffset) to[i] += group.offset;
+  }
 }
 
 /// How kernels read rows of any type: elements one by one, or groups of a block format.

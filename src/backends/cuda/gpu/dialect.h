@@ -42,8 +42,25 @@ DEVICE void barrier() {
 DEVICE float shuffle_xor(float value, u32 mask) {
   return __nvvm_shfl_sync_bfly_f32(kAllLanes, value, mask, 31);
 }
+DEVICE void warp_barrier() {
+  __nvvm_bar_warp_sync(kAllLanes);
+}
+/// Four of the eight bytes low[0] to low[3], high[0] to high[3], by four numbers of 4 bits.
+DEVICE u32 choose_bytes(u32 low, u32 high, u32 places) {
+  return __nvvm_prmt(low, high, places);
+}
+/// sum + the products of four pairs of signed bytes.
+DEVICE i32 multiply_bytes(u32 a, u32 b, i32 sum) {
+  i32 result;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+  return result;
+}
 DEVICE u32 compare_and_swap(u32* at, u32 expected, u32 value) {
   return __nvvm_atom_cas_gen_i((i32*)at, (i32)expected, (i32)value);
+}
+/// Lanes for which `value` holds, as bits.
+DEVICE u32 ballot(bool value) {
+  return __nvvm_vote_ballot_sync(kAllLanes, value);
 }
 /// Makes earlier writes visible to the device and to the host before later ones.
 DEVICE void fence_system() {
@@ -62,6 +79,25 @@ template <float (*kCombine)(float, float)>
 DEVICE float warp_reduce(float value) {
   for (u32 mask = kWarp / 2; mask > 0; mask /= 2) value = kCombine(value, shuffle_xor(value, mask));
   return value;
+}
+/// Sums of N values over the lanes, N a power of two up to 32: lane i gets the sum of value
+/// i / (32 / N). It has that sum's order in warp_reduce().
+template <int N, u32 kMask = kWarp / 2>
+DEVICE float warp_sums(float* values) {
+  if constexpr (kMask == 0) {
+    return values[0];
+  } else if constexpr (N == 1) {
+    values[0] += shuffle_xor(values[0], kMask);
+    return warp_sums<1, kMask / 2>(values);
+  } else {
+    const bool upper = (lane() & kMask) != 0;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      const float low = values[i], high = values[i + N / 2];
+      values[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, kMask);
+    }
+    return warp_sums<N / 2, kMask / 2>(values);
+  }
 }
 /// The sum of all threads of a block, in each of them. All of them must call it.
 DEVICE float block_sum(float value) {

@@ -4,12 +4,36 @@
 
 namespace shunt::cuda::gpu {
 
-/// Threads of a block, and columns that a warp multiplies a row of weights with.
-inline constexpr int kMatmulThreads = 128;
-inline constexpr int kMatmulColumns = 8;
+/// Rows and columns of the result that a block computes at a time.
+inline constexpr int kMatmulRows = 32;
+inline constexpr int kMatmulColumns = 64;
+inline constexpr int kMatmulThreads = 256;
+
+/// Elements of a column that share a scale where columns are rounded to numbers of 8 bits.
+inline constexpr int kScaledElements = 32;
+
+/// Columns as the products read them: contiguous F32, or numbers of 8 bits and their scales (F32).
+struct PackedColumns {
+  TensorArg data, scales;
+};
+
+/// Columns of a tile of matmul_id, whose expert is the same: `count` entries from `first` on.
+struct ExpertTile {
+  u32 expert, first, count;
+};
+/// Entries of ids by their experts. Entry u + U * t is ids[u, t].
+struct ExpertLists {
+  Pointer<u32> entries, counts;
+  Pointer<ExpertTile> tiles;
+  Pointer<u32> tile_count;  ///< null in a matmul
+};
+
 struct MatmulArgs {
   Common common;
   TensorArg w, x, y;
+  PackedColumns columns;
+  IdsArg ids;
+  ExpertLists experts;
 };
 
 }  // namespace shunt::cuda::gpu

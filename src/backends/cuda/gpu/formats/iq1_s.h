@@ -5,14 +5,15 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * (2 * s + 1) * (vector + shift).
-struct IQ1_S {
-  static constexpr int kElements = 256, kBytes = 50;
-  DEVICE void decode_group(const u8* block, u32 at, float (&to)[kGroup]) {
+struct IQ1_S : BlockFormat<256, 50, kWithOffset> {
+  DEVICE PackedGroup group(const u8* block, u32 at) {
     const u32 v = at / kGroup;
     const u32 bits = load_u16(block + 34 + v / 4 * 2);
     const u32 index = block[2 + v] | (bits >> 3 * (v % 4) & 7) << 8;
     const float scale = load_f16(block) * (float)(2 * (bits >> 12 & 7) + 1);
-    decode_shifted(vector_of(formats::kIq1Vectors, index), bits >> 15 != 0, scale, to);
+    PackedGroup group = {.scale = scale, .offset = shift_of(scale, bits >> 15 != 0)};
+    load_vector(formats::kIq1Vectors, index, group.numbers);
+    return group;
   }
 };
 

@@ -5,13 +5,12 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * (q - 8).
-struct Q4_0 {
-  static constexpr int kElements = 32, kBytes = 18;
-  DEVICE void decode_group(const u8* block, u32 at, float (&to)[kGroup]) {
-    const float d = load_f16(block);
-    int q[kGroup];
-    fields<4, 16>(block + 2, at, q);
-    for (int i = 0; i < kGroup; ++i) to[i] = d * (float)(q[i] - 8);
+struct Q4_0 : BlockFormat<32, 18> {
+  DEVICE PackedGroup group(const u8* block, u32 at) {
+    PackedGroup group = {.scale = load_f16(block)};
+    load_fields<4, 16>(block + 2, at, group.numbers);
+    subtract<8>(group.numbers);
+    return group;
   }
 };
 

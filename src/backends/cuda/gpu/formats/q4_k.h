@@ -4,14 +4,12 @@
 
 namespace shunt::cuda::gpu {
 
-/// value = scale * q - minimum.
-struct Q4_K {
-  static constexpr int kElements = 256, kBytes = 144;
-  DEVICE void decode_group(const u8* block, u32 at, float (&to)[kGroup]) {
-    const SixBitPair pair = six_bit_pair(block, at / 32);
-    int q[kGroup];
-    fields<4, 32>(block + 16, at, q);
-    for (int i = 0; i < kGroup; ++i) to[i] = pair.scale * (float)q[i] - pair.minimum;
+/// value = d * s * q - dmin * m.
+struct Q4_K : BlockFormat<256, 144, kWithOffset> {
+  DEVICE PackedGroup group(const u8* block, u32 at) {
+    PackedGroup group = six_bit_pair(block, at / 32);
+    load_fields<4, 32, 4>(block + 16, at, group.numbers);
+    return group;
   }
 };
 

@@ -4,16 +4,13 @@
 
 namespace shunt::cuda::gpu {
 
-/// value = scale * q - minimum.
-struct Q5_K {
-  static constexpr int kElements = 256, kBytes = 176;
-  DEVICE void decode_group(const u8* block, u32 at, float (&to)[kGroup]) {
-    const SixBitPair pair = six_bit_pair(block, at / 32);
-    int q[kGroup], high[kGroup];
-    fields<4, 32>(block + 48, at, q);
-    fields<1, 32>(block + 16, at, high);
-    for (int i = 0; i < kGroup; ++i)
-      to[i] = pair.scale * (float)(q[i] | high[i] << 4) - pair.minimum;
+/// value = d * s * q - dmin * m.
+struct Q5_K : BlockFormat<256, 176, kWithOffset> {
+  DEVICE PackedGroup group(const u8* block, u32 at) {
+    PackedGroup group = six_bit_pair(block, at / 32);
+    load_fields<4, 32, 4>(block + 48, at, group.numbers);
+    add_fields<4, 1, 32, 4>(block + 16, at, group.numbers);
+    return group;
   }
 };
 

@@ -5,14 +5,13 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * s * (q - 32).
-struct Q6_K {
-  static constexpr int kElements = 256, kBytes = 210;
-  DEVICE void decode_group(const u8* block, u32 at, float (&to)[kGroup]) {
-    const float scale = load_f16(block + 208) * (float)((const i8*)block)[192 + at / 16];
-    int q[kGroup], high[kGroup];
-    fields<4, 64>(block, at, q);
-    fields<2, 32>(block + 128, at, high);
-    for (int i = 0; i < kGroup; ++i) to[i] = scale * (float)((q[i] | high[i] << 4) - 32);
+struct Q6_K : BlockFormat<256, 210> {
+  DEVICE PackedGroup group(const u8* block, u32 at) {
+    PackedGroup group = {.scale = load_f16(block + 208) * (float)((const i8*)block)[192 + at / 16]};
+    load_fields<4, 64>(block, at, group.numbers);
+    add_fields<4, 2, 32>(block + 128, at, group.numbers);
+    subtract<32>(group.numbers);
+    return group;
   }
 };
 

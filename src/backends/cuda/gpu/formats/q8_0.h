@@ -5,12 +5,10 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * q.
-struct Q8_0 {
-  static constexpr int kElements = 32, kBytes = 34;
-  DEVICE void decode_group(const u8* block, u32 at, float (&to)[kGroup]) {
-    const float d = load_f16(block);
-    const i8* q = (const i8*)block + 2 + at;
-    for (int i = 0; i < kGroup; ++i) to[i] = d * (float)q[i];
+struct Q8_0 : BlockFormat<32, 34> {
+  DEVICE PackedGroup group(const u8* block, u32 at) {
+    const u8* q = block + 2 + at;
+    return {{load_u32(q), load_u32(q + 4)}, load_f16(block), 0};
   }
 };
 

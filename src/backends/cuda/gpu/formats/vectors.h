@@ -5,30 +5,29 @@
 
 namespace shunt::cuda::gpu {
 
-/// Vectors of the codebooks of the IQ formats: elements of 8 bits, the first one lowest.
+/// A vector of 8 elements of a codebook of the IQ formats, as packed numbers.
 template <std::size_t kCount>
-DEVICE u64 vector_of(const formats::Codebook<kCount, 8>& codebook, u32 index) {
-  return *(const u64*)&codebook[index];
+DEVICE void load_vector(const formats::Codebook<kCount, 8>& codebook, u32 index, u32 (&to)[2]) {
+  const u64 vector = *(const u64*)&codebook[index];
+  to[0] = (u32)vector;
+  to[1] = (u32)(vector >> 32);
 }
-/// Two vectors of 4 elements.
+/// One of 4 elements.
 template <std::size_t kCount>
-DEVICE u64 vectors_of(const formats::Codebook<kCount, 4>& codebook, u32 first, u32 second) {
-  return *(const u32*)&codebook[first] | (u64) * (const u32*)&codebook[second] << 32;
+DEVICE u32 vector_of(const formats::Codebook<kCount, 4>& codebook, u32 index) {
+  return *(const u32*)&codebook[index];
 }
-DEVICE float vector_element(u64 vector, int i) {
-  return (float)(i8)(vector >> 8 * i);
-}
-/// scale * element, negative where the element's bit of `signs` is set.
-DEVICE void decode_signed(u64 vector, u32 signs, float scale, float (&to)[kGroup]) {
-  for (int i = 0; i < kGroup; ++i) {
-    const float value = scale * vector_element(vector, i);
-    to[i] = (signs >> i & 1) != 0 ? -value : value;
+
+/// Makes those elements negative whose bits of `signs` are set. None of them is 0.
+DEVICE void apply_signs(u32 signs, u32 (&numbers)[2]) {
+  for (int w = 0; w < 2; ++w) {
+    const u32 negative = spread_bits(signs >> 4 * w);
+    numbers[w] = (numbers[w] ^ negative * 0xFF) + negative;
   }
 }
-/// scale * (element + shift), the shift being 1/8 or -1/8.
-DEVICE void decode_shifted(u64 vector, bool negative, float scale, float (&to)[kGroup]) {
-  const float shift = negative ? -formats::kIq1Shift : formats::kIq1Shift;
-  for (int i = 0; i < kGroup; ++i) to[i] = scale * (vector_element(vector, i) + shift);
+/// The shift of the IQ1 formats at a scale.
+DEVICE float shift_of(float scale, bool negative) {
+  return scale * (negative ? -formats::kIq1Shift : formats::kIq1Shift);
 }
 
 }  // namespace shunt::cuda::gpu

@@ -1,0 +1,3 @@
+#include "backends/cuda/kernels/matmul/tiles.h"
+
+MATMUL(F16, PlainWeights)

@@ -1,0 +1,4 @@
+#include "backends/cuda/gpu/formats/iq1_s.h"
+#include "backends/cuda/kernels/matmul/tiles.h"
+
+MATMUL(IQ1_S, BlockWeights)

@@ -1,0 +1,4 @@
+#include "backends/cuda/gpu/formats/iq2_s.h"
+#include "backends/cuda/kernels/matmul/tiles.h"
+
+MATMUL(IQ2_S, BlockWeights)
