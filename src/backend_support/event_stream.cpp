@@ -12,18 +12,23 @@ constexpr std::chrono::milliseconds kSlice{20};
 /// The number of such waits for work that depends on another, lost device. It may still end.
 constexpr int kSlicesAfterLoss = 50;
 
-/// Blocks until the event of a task is complete. Fails only if a lost device prevents that. The
-/// error of a wait is noted as an error of the work.
+/// Blocks until the event of a task is complete. Fails only if a lost device prevents that; a
+/// device that does not end its work in time becomes lost. The error of a wait is noted as an error
+/// of the work.
 Status wait_until_complete(NativeEvent& event, const StreamClock& clock, StreamHistory& history,
                            std::uint64_t task) {
+  DeviceHealth& health = history.health();
+  const auto end = std::chrono::steady_clock::now() + health.timeout();
   for (int slices_after_loss = 0;;) {
     const Result<bool> complete = event.wait(kSlice);
     if (!complete) history.poll(task, complete.error());
     if (!complete || *complete) return ok();
     Status lost = clock.lost();
     history.poll();
-    SHUNT_TRY(history.health().check());
+    SHUNT_TRY(health.check());
     if (!lost && ++slices_after_loss == kSlicesAfterLoss) return lost;
+    if (!lost || std::chrono::steady_clock::now() < end) continue;
+    if (!clock.lose_busy()) health.lose_hung();
   }
 }
 

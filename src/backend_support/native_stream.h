@@ -68,6 +68,8 @@ class NativeStream {
   /// A task's failure is known at the latest when an event recorded behind it is complete.
   /// Thread-safe.
   virtual std::optional<NativeFailure> failure() = 0;
+  /// Whether work is not complete yet; true if it does not know. Thread-safe.
+  virtual bool is_busy() { return true; }
   /// Called when all work is done: forgets failures. An error means that the device is lost.
   virtual Status recover() = 0;
   /// The nodes of a binding, for errors: the first and the last. Empty if it does not know.

@@ -10,9 +10,28 @@
 namespace shunt {
 
 Result<std::unique_ptr<Buffer>> PinnedMemory::allocate(std::size_t bytes) {
-  SHUNT_ASSIGN(auto data, allocate_(std::max<std::size_t>(bytes, 1)));
-  const std::span<std::byte> range(data.get(), bytes);
-  return wrap_memory(*this, range, std::move(data));
+  const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+  auto data = allocate_(wanted);
+  if (!data) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (refused_.count++ == 0) {
+        refused_.text =
+            fmt::format("copies use ordinary host memory, which is slower: no pinned memory: {}",
+                        data.error().message());
+      }
+    }
+    data = allocate_unpinned(wanted);
+    SHUNT_TRY(data);
+  }
+  const std::span<std::byte> range(data->get(), bytes);
+  return wrap_memory(*this, range, std::move(*data));
+}
+
+std::vector<DeviceWarning> PinnedMemory::warnings() const {
+  const std::lock_guard lock(mutex_);
+  if (refused_.count == 0) return {};
+  return {refused_};
 }
 
 Result<std::shared_ptr<std::byte>> PinnedMemory::allocate_unpinned(std::size_t bytes) {

@@ -3,12 +3,16 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "shunt/device.h"
 
 namespace shunt {
 
+/// Thread-safe. Ordinary memory where the vendor's library refuses: copies are slower then, and
+/// warnings() has the reason.
 class PinnedMemory final : public BufferType {
  public:
   /// Allocates `bytes` bytes that are unpinned and freed with the last copy of the handle, or
@@ -21,13 +25,18 @@ class PinnedMemory final : public BufferType {
   std::string_view name() const override { return name_; }
   std::size_t alignment() const override { return host_memory().alignment(); }
   bool host_accessible() const override { return true; }
+  /// OutOfMemory if there is no ordinary memory either.
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  /// For Device::warnings(): one, with the number of refusals, or none.
+  std::vector<DeviceWarning> warnings() const;
 
  private:
   static Result<std::shared_ptr<std::byte>> allocate_unpinned(std::size_t bytes);
 
   std::string name_;
   Allocate allocate_;
+  mutable std::mutex mutex_;
+  DeviceWarning refused_;
 };
 
 }  // namespace shunt

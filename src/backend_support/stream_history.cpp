@@ -104,6 +104,11 @@ bool StreamHistory::is_confirmed(std::uint64_t task) const {
   return task <= confirmed_;
 }
 
+bool StreamHistory::is_busy() {
+  const std::lock_guard lock(mutex_);
+  return native_ != nullptr && native_->is_busy();
+}
+
 void StreamHistory::settle() {
   const std::lock_guard lock(mutex_);
   if (failing()) failures_.back().last = last_;
@@ -146,6 +151,15 @@ Status StreamClock::lost() const {
     SHUNT_TRY(entry.history->health().check());
   }
   return ok();
+}
+
+bool StreamClock::lose_busy() const {
+  for (const Entry& entry : entries_) {
+    if (entry.history->is_confirmed(entry.task) || !entry.history->is_busy()) continue;
+    entry.history->health().lose_hung();
+    return true;
+  }
+  return false;
 }
 
 }  // namespace shunt

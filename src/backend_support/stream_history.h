@@ -37,6 +37,8 @@ class StreamHistory {
   /// Notes that a task is complete, and that no failure was reported afterwards.
   void confirm(std::uint64_t task);
   bool is_confirmed(std::uint64_t task) const;
+  /// NativeStream::is_busy(); false once it is closed.
+  bool is_busy();
   /// Notes that all work is complete. Later work starts without an error; earlier failures remain.
   void settle();
   /// Called before the vendor's stream is destroyed.
@@ -87,6 +89,9 @@ class StreamClock {
   Status final_status() const;
   /// The error of the first lost device that this depends on. Asks the vendors.
   Status lost() const;
+  /// Makes the device of the first of these streams lost that still has work to do, because that
+  /// lasts too long. False if none has.
+  bool lose_busy() const;
 
  private:
   std::vector<Entry> entries_;

@@ -48,10 +48,21 @@ void CudaTwin::set(const char* name, const char* value) {
 
 std::uint64_t CudaTwin::live() const {
   constexpr int kAllocations = 0, kPinned = 2, kModules = 5, kStreams = 6, kEvents = 7;
-  const auto count = find<std::uint64_t(int)>("cuda_twin_count_live");
-  std::uint64_t live = 0;
-  for (const int kind : {kAllocations, kPinned, kModules, kStreams, kEvents}) live += count(kind);
-  return live;
+  constexpr int kReservedRanges = 11, kPhysicalHandles = 12;
+  std::uint64_t sum = 0;
+  for (const int kind :
+       {kAllocations, kPinned, kModules, kStreams, kEvents, kReservedRanges, kPhysicalHandles}) {
+    sum += live(kind);
+  }
+  return sum;
+}
+
+std::uint64_t CudaTwin::live(int kind) const {
+  return find<std::uint64_t(int)>("cuda_twin_count_live")(kind);
+}
+
+std::uint64_t CudaTwin::calls(const char* function) const {
+  return find<std::uint64_t(const char*)>("cuda_twin_count_calls")(function);
 }
 
 std::vector<std::string> CudaTwin::findings() const {

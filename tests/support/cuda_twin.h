@@ -30,6 +30,10 @@ class CudaTwin {
   void restart();
   /// Objects alive on all devices: allocations, pinned allocations, streams, events, modules.
   std::uint64_t live() const;
+  /// Objects alive, by a number of cuda_twin_live.
+  std::uint64_t live(int kind) const;
+  /// Calls of a function of the driver since the start.
+  std::uint64_t calls(const char* function) const;
   /// The findings of the checks, as "check: text".
   std::vector<std::string> findings() const;
 

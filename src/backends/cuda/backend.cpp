@@ -33,18 +33,24 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
                 "this build has no CUDA kernels: install clang-19 and build again");
   }
   SHUNT_ASSIGN(const auto driver, Driver::open(options));
+  const CudaOptions parsed = parse_options(options);
   std::vector<std::unique_ptr<CudaDevice>> devices;
   std::string note;
   for (int i = 0; i < driver->device_count(); ++i) {
     DeviceNumber number = 0;
     SHUNT_TRY(
         driver->check(driver->symbols().device_get(&number, i), name_of<&Symbols::device_get>()));
-    auto device = CudaDevice::create(driver, number, static_cast<int>(devices.size()));
+    auto device = CudaDevice::create(driver, number, static_cast<int>(devices.size()), parsed);
     if (device) {
       devices.push_back(std::move(*device));
     } else {
       note += (note.empty() ? "" : "; ") + device.error().message();
     }
+  }
+  if (parsed.peers) {
+    std::vector<CudaDevice*> all;
+    for (const auto& device : devices) all.push_back(device.get());
+    CudaDevice::connect(all);
   }
   return std::make_unique<CudaBackend>(std::move(devices), std::move(note));
 }
@@ -54,6 +60,7 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
 }  // namespace shunt::cuda
 
 extern "C" const shunt::BackendEntry* SHUNT_BACKEND_ENTRY() {
-  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "cuda", shunt::cuda::create};
+  static const shunt::BackendEntry entry = {SHUNT_ABI_TOKEN, "cuda", shunt::cuda::create,
+                                            shunt::cuda::option_table()};
   return &entry;
 }

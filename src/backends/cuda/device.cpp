@@ -1,9 +1,12 @@
 #include "backends/cuda/device.h"
 
+#include <algorithm>
 #include <array>
 
 #include "backend_support/event_stream.h"
+#include "backend_support/host_memory_facts.h"
 #include "backends/cuda/native.h"
+#include "base/host_memory_facts.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
@@ -20,11 +23,7 @@ class Facts {
   Facts(const Driver& driver, DeviceNumber device) : driver_(driver), device_(device) {}
 
   /// 0 where the driver does not know it.
-  int attribute(Attribute which) const {
-    int value = 0;
-    if (driver_.symbols().device_get_attribute(&value, which, device_) != kSuccess) return 0;
-    return value;
-  }
+  int attribute(Attribute which) const { return driver_.attribute(which, device_); }
   std::string name() const {
     std::array<char, 256> name = {};
     (void)driver_.symbols().device_get_name(name.data(), static_cast<int>(name.size()) - 1,
@@ -62,10 +61,27 @@ DeviceSpeed speed_of(const Facts& facts) {
   return speed;
 }
 
+bool is_vendor_code(const Error& error, Status32 code) {
+  return error.vendor() && error.vendor()->code == code;
+}
+
+/// Whether either of two devices can read the other's memory.
+bool are_peers(const Context& a, const Context& b) {
+  const Symbols& symbols = a.driver().symbols();
+  if (symbols.device_can_access_peer == nullptr || symbols.ctx_enable_peer_access == nullptr)
+    return false;
+  const auto can = [&](const Context& from, const Context& to) {
+    int yes = 0;
+    return symbols.device_can_access_peer(&yes, from.device(), to.device()) == kSuccess && yes != 0;
+  };
+  return can(a, b) && can(b, a);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Driver>& driver,
-                                                       DeviceNumber number, int ordinal) {
+                                                       DeviceNumber number, int ordinal,
+                                                       const CudaOptions& options) {
   const Facts facts(*driver, number);
   const std::string card = facts.name();
   CudaTarget target;
@@ -76,48 +92,76 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
                 card, target.capability / 10, target.capability % 10, kOldestCapability / 10,
                 kOldestCapability % 10);
   }
-  if (facts.attribute(kIntegrated) != 0) {
-    return fail(ErrorCode::kUnsupported,
-                "{} shares memory with the host, which is not supported yet", card);
-  }
   DeviceInfo info;
   info.name = "cuda" + std::to_string(ordinal);
+  auto health = std::make_shared<DeviceHealth>(info.name, options.timeout,
+                                               [driver] { driver->count_loss(); });
+  SHUNT_ASSIGN(auto context, Context::create(driver, number, std::move(health)));
+  const MemoryKind memory = choose_memory_kind(options.memory, *context);
+  if (const Status status = check_memory_kind(memory, *context); !status)
+    return Error(status.error()).with_context(card);
   info.description = fmt::format(
-      "{}, compute capability {}.{}, {} multiprocessors, PCI {}, driver for CUDA {}.{}{}", card,
+      "{}, compute capability {}.{}, {} multiprocessors, PCI {}, driver for CUDA {}.{}{}{}", card,
       target.capability / 10, target.capability % 10, target.multiprocessors, facts.pci_address(),
       driver->version() / 1000, driver->version() % 1000 / 10,
+      memory == MemoryKind::kManaged ? "; managed memory, which may exceed the card's" : "",
       driver->is_twin() ? "; a twin of the driver" : "");
   info.kind = DeviceKind::kGpu;
   info.priority = 10;
   info.memory_total = facts.memory();
+  if (memory == MemoryKind::kHost) set_host_memory(info);
+  if (memory == MemoryKind::kManaged) info.memory_total += host_memory_total();
   info.twin = driver->is_twin();
   info.asynchronous = true;
   info.speed = speed_of(facts);
-  SHUNT_ASSIGN(auto context, Context::create(driver, number));
-  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(info), target));
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(std::move(context), std::move(info), target, memory, options.pinned));
 }
 
-CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target)
+CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target,
+                       MemoryKind memory, bool pinned)
     : context_(std::move(context)),
       info_(std::move(info)),
       target_(target),
       table_(kKernelFiles),
-      memory_(info_.name, context_, info_.memory_total),
+      memory_(memory == MemoryKind::kManaged ? info_.name + " managed" : info_.name, memory,
+              context_, info_.memory_total),
       staging_(info_.name + " pinned",
                [context = context_](std::size_t bytes) { return allocate_pinned(context, bytes); }),
+      has_staging_(pinned && !memory_.host_accessible()),
       modules_(context_),
-      health_(std::make_shared<DeviceHealth>(info_.name)) {}
+      clock_(std::make_shared<DeviceClock>(context_)) {}
+
+void CudaDevice::connect(std::span<CudaDevice* const> devices) {
+  for (CudaDevice* device : devices) {
+    std::vector<DeviceNumber> readers;
+    for (CudaDevice* other : devices) {
+      if (other == device || !are_peers(*device->context_, *other->context_)) continue;
+      const Status enabled =
+          device->context_->call<&Symbols::ctx_enable_peer_access>(other->context_->handle(), 0U);
+      if (!enabled && !is_vendor_code(enabled.error(), kPeerAccessEnabled)) continue;
+      device->peers_.push_back(&other->memory_);
+      readers.push_back(other->context_->device());
+    }
+    device->memory_.set_peers(std::move(readers));
+  }
+}
+
+bool CudaDevice::can_copy_from(const BufferType& type) const {
+  return std::ranges::find(peers_, &type) != peers_.end();
+}
 
 std::uint64_t CudaDevice::memory_free() const {
+  if (info_.host_memory) return host_memory_free();
   std::size_t free = 0, total = 0;
   if (!context_->call<&Symbols::mem_get_info>(&free, &total)) return 0;
-  return free;
+  return free + (memory_.kind() == MemoryKind::kManaged ? host_memory_free() : 0);
 }
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {
   SHUNT_ASSIGN(FunctionHandle begin_run, modules_.find("begin_run", Level::kBase, "begin_run"));
-  SHUNT_ASSIGN(auto native, CudaStream::create(context_, begin_run));
-  SHUNT_ASSIGN(auto stream, EventStream::create(std::move(native), health_));
+  SHUNT_ASSIGN(auto native, CudaStream::create(context_, clock_, begin_run));
+  SHUNT_ASSIGN(auto stream, EventStream::create(std::move(native), context_->health()));
   return stream;
 }
 

@@ -5,7 +5,9 @@
 
 #include "backend_support/device_health.h"
 #include "backend_support/pinned_memory.h"
+#include "backends/cuda/device_clock.h"
 #include "backends/cuda/memory.h"
+#include "backends/cuda/options.h"
 #include "backends/cuda/program.h"
 #include "shunt/device.h"
 
@@ -16,7 +18,12 @@ class CudaDevice final : public Device {
  public:
   /// Unsupported, with a reason for users, if the card is too old.
   static Result<std::unique_ptr<CudaDevice>> create(const std::shared_ptr<Driver>& driver,
-                                                    DeviceNumber number, int ordinal);
+                                                    DeviceNumber number, int ordinal,
+                                                    const CudaOptions& options);
+  /// Lets each of these devices copy directly from another one where both can do so. Call it once,
+  /// before memory is allocated.
+  static void connect(std::span<CudaDevice* const> devices);
+
   std::string_view name() const override { return info_.name; }
   DeviceInfo info() const override { return info_; }
   std::uint64_t memory_free() const override;
@@ -25,13 +32,16 @@ class CudaDevice final : public Device {
   }
   bool can_read(const BufferType& type) const override { return &type == &memory_; }
   BufferType& memory() override { return memory_; }
-  BufferType* staging_memory() override { return &staging_; }
+  bool can_copy_from(const BufferType& type) const override;
+  BufferType* staging_memory() override { return has_staging_ ? &staging_ : nullptr; }
   Result<std::unique_ptr<Stream>> open_stream() override;
+  std::vector<DeviceWarning> warnings() const override { return staging_.warnings(); }
   bool has_transfer_queue() const override { return true; }
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
 
  private:
-  CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target);
+  CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target,
+             MemoryKind memory, bool pinned);
 
   std::shared_ptr<Context> context_;
   DeviceInfo info_;
@@ -39,8 +49,10 @@ class CudaDevice final : public Device {
   Table table_;
   DeviceMemory memory_;
   PinnedMemory staging_;
+  bool has_staging_;
   Modules modules_;
-  std::shared_ptr<DeviceHealth> health_;
+  std::shared_ptr<DeviceClock> clock_;
+  std::vector<const BufferType*> peers_;  // memory that it copies from directly
 };
 
 }  // namespace shunt::cuda

@@ -1,8 +1,10 @@
 #include "backends/cuda/driver.h"
 
+#include <algorithm>
 #include <array>
 
 #include "backend_support/vendor_error.h"
+#include "backends/cuda/pause.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
@@ -30,6 +32,15 @@ constexpr std::array kNamedCodes = {
     VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
                ErrorCode::kUnsupported, "install a newer driver"},
 };
+/// After these nothing of the context works any more.
+constexpr std::array kContextEnds = {
+    kDeinitialized,         kDeviceUnavailable,  kEccUncorrectable,   kNvlinkUncorrectable,
+    kIllegalAddress,        kLaunchTimeout,      kContextIsDestroyed, kAssert,
+    kHardwareStackError,    kIllegalInstruction, kMisalignedAddress,  kInvalidAddressSpace,
+    kInvalidProgramCounter, kLaunchFailed};
+
+constexpr std::size_t kWordBytes = 4;
+
 constexpr VendorCodes kCodes = {.library = "CUDA driver", .codes = kNamedCodes};
 
 }  // namespace
@@ -64,19 +75,32 @@ Error Driver::error(Status32 status, const char* function) const {
                       ask(symbols_.get_error_name));
 }
 
+int Driver::attribute(Attribute which, DeviceNumber device) const {
+  int value = 0;
+  return symbols_.device_get_attribute(&value, which, device) == kSuccess ? value : 0;
+}
+
+bool ends_context(Status32 status) {
+  return std::ranges::find(kContextEnds, status) != kContextEnds.end();
+}
+
 Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<Driver> driver,
-                                                 DeviceNumber device) {
+                                                 DeviceNumber device,
+                                                 std::shared_ptr<DeviceHealth> health) {
   ContextHandle handle = nullptr;
   SHUNT_TRY(driver->check(driver->symbols().device_primary_ctx_retain(&handle, device),
                           name_of<&Symbols::device_primary_ctx_retain>()));
-  std::shared_ptr<Context> context(new Context(std::move(driver), device, handle));
+  std::shared_ptr<Context> context(
+      new Context(std::move(driver), device, std::move(health), handle));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&context->own_stream_, kStreamNonBlocking));
+  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&context->own_word_, kWordBytes));
   return context;
 }
 
 Context::~Context() {
-  if (own_stream_ != nullptr) (void)call<&Symbols::stream_destroy>(own_stream_);
-  (void)driver_->symbols().device_primary_ctx_release(device_);
+  if (own_word_ != 0) release<&Symbols::mem_free>(own_word_);
+  if (own_stream_ != nullptr) release<&Symbols::stream_destroy>(own_stream_);
+  if (!health_->is_hung()) (void)driver_->symbols().device_primary_ctx_release(device_);
 }
 
 Context::Current::Current(const Context& context)
@@ -88,14 +112,55 @@ Context::Current::~Current() {
 }
 
 Status Context::Current::status() const {
-  return context_.driver_->check(status_, name_of<&Symbols::ctx_push_current>());
+  return context_.check(status_, name_of<&Symbols::ctx_push_current>());
+}
+
+Status Context::check(Status32 status, const char* function) const {
+  if (status == kSuccess) return ok();
+  Error error = driver_->error(status, function);
+  if (ends_context(status)) health_->lose(error);
+  return error;
+}
+
+Status Context::check_health() const {
+  SHUNT_TRY(health_->check());
+  return seen_losses_ == driver_->losses() ? ok() : check_alive();
+}
+
+Status Context::check_alive() const {
+  const std::lock_guard lock(alive_mutex_);
+  const int losses = driver_->losses();
+  if (seen_losses_ == losses) return health_->check();
+  seen_losses_ = losses;
+  const auto submitted = query_unchecked<&Symbols::memset_bytes>(
+      own_word_, static_cast<unsigned char>(0), kWordBytes, own_stream_);
+  Status status =
+      submitted ? check(*submitted, name_of<&Symbols::memset_bytes>()) : Status(submitted.error());
+  if (status) status = wait_until_idle();
+  if (!status) health_->lose(status.error());
+  return health_->check();
+}
+
+/// Polls, as a call that blocks might never return.
+Status Context::wait_until_idle() const {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + health_->timeout();
+  for (int i = 0;; ++i) {
+    SHUNT_ASSIGN(const Status32 status, query_unchecked<&Symbols::stream_query>(own_stream_));
+    if (status != kNotReady) return check(status, name_of<&Symbols::stream_query>());
+    if (Clock::now() >= end) {
+      health_->lose_hung();
+      return health_->check();
+    }
+    pause(i);
+  }
 }
 
 template <class Submit>
 Status Context::complete(Submit submit) {
   const std::lock_guard lock(own_stream_mutex_);
   SHUNT_TRY(submit(own_stream_));
-  return call<&Symbols::stream_synchronize>(own_stream_);
+  return wait_until_idle();
 }
 
 Status Context::write(DevicePointer to, const void* from, std::size_t bytes) {

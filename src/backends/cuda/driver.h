@@ -1,10 +1,12 @@
 // NVIDIA's driver library, opened and bound, and one of its devices.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "backend_support/device_health.h"
 #include "backend_support/vendor_library.h"
 #include "backends/cuda/symbols.h"
 #include "shunt/error.h"
@@ -27,6 +29,12 @@ class Driver {
   /// Ok, or the error of a function with this name.
   Status check(Status32 status, const char* function) const;
   Error error(Status32 status, const char* function) const;
+  /// 0 where the driver does not know the attribute.
+  int attribute(Attribute which, DeviceNumber device) const;
+
+  /// How many devices were lost so far. The driver may have lost others with them.
+  int losses() const { return losses_; }
+  void count_loss() { ++losses_; }
 
  private:
   Driver(std::shared_ptr<VendorLibrary> library, const Symbols& symbols)
@@ -37,34 +45,53 @@ class Driver {
   int version_ = 0;
   int devices_ = 0;
   bool twin_ = false;
+  std::atomic<int> losses_ = 0;
 };
 
+/// Whether nothing of a context works any more after this status, as the driver's documentation has
+/// it.
+bool ends_context(Status32 status);
+
 /// The primary context of a device, retained while this lives. Thread-safe.
+///
+/// A status that ends the context makes the device lost, and so does a task that does not end in
+/// time. From then on no function of the driver is called for it, as one may block. The driver
+/// frees its memory with the context, which is released at the end unless the device hangs. The
+/// driver may have lost all devices of the process, so each of the others has to complete a task
+/// before its next call.
 class Context {
  public:
+  /// `health`: of the device.
   static Result<std::shared_ptr<Context>> create(std::shared_ptr<Driver> driver,
-                                                 DeviceNumber device);
+                                                 DeviceNumber device,
+                                                 std::shared_ptr<DeviceHealth> health);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context();
 
   const Driver& driver() const { return *driver_; }
   DeviceNumber device() const { return device_; }
+  ContextHandle handle() const { return handle_; }
+  const std::shared_ptr<DeviceHealth>& health() const { return health_; }
+  int attribute(Attribute which) const { return driver_->attribute(which, device_); }
 
   /// Calls a function of the driver with this context as the thread's current one. Its status comes
   /// back as an error that names it.
   template <auto Member, class... Arguments>
   Status call(Arguments... arguments) const {
-    const Current current(*this);
-    SHUNT_TRY(current.status());
-    return driver_->check((driver_->symbols().*Member)(arguments...), name_of<Member>());
+    SHUNT_ASSIGN(const Status32 status, query<Member>(arguments...));
+    return check(status, name_of<Member>());
   }
-  /// The same, for a function whose status the caller reads.
+  /// The same, for a function whose status the caller reads. It does not make the device lost.
   template <auto Member, class... Arguments>
   Result<Status32> query(Arguments... arguments) const {
-    const Current current(*this);
-    SHUNT_TRY(current.status());
-    return (driver_->symbols().*Member)(arguments...);
+    SHUNT_TRY(check_health());
+    return query_unchecked<Member>(arguments...);
+  }
+  /// The same, for a function that frees something: not called once the device is lost.
+  template <auto Member, class... Arguments>
+  void release(Arguments... arguments) const {
+    (void)call<Member>(arguments...);
   }
 
   /// Copies and fills that are complete when they return. One at a time.
@@ -73,8 +100,13 @@ class Context {
   Status fill(DevicePointer at, std::size_t bytes, unsigned char value);
 
  private:
-  Context(std::shared_ptr<Driver> driver, DeviceNumber device, ContextHandle handle)
-      : driver_(std::move(driver)), device_(device), handle_(handle) {}
+  Context(std::shared_ptr<Driver> driver, DeviceNumber device, std::shared_ptr<DeviceHealth> health,
+          ContextHandle handle)
+      : driver_(std::move(driver)),
+        device_(device),
+        health_(std::move(health)),
+        handle_(handle),
+        seen_losses_(driver_->losses()) {}
 
   /// The context is current in this thread as long as this lives.
   class Current {
@@ -90,14 +122,32 @@ class Context {
     Status32 status_;
   };
 
+  template <auto Member, class... Arguments>
+  Result<Status32> query_unchecked(Arguments... arguments) const {
+    const Current current(*this);
+    SHUNT_TRY(current.status());
+    return (driver_->symbols().*Member)(arguments...);
+  }
+  /// The error of a status. Makes the device lost if it ends the context.
+  Status check(Status32 status, const char* function) const;
+  /// The error of a lost device.
+  Status check_health() const;
+  /// Whether the device still completes work, now that another one was lost.
+  Status check_alive() const;
+  /// Until all work of the own stream is done.
+  Status wait_until_idle() const;
   template <class Submit>
   Status complete(Submit submit);
 
   std::shared_ptr<Driver> driver_;
   DeviceNumber device_;
+  std::shared_ptr<DeviceHealth> health_;
   ContextHandle handle_;
-  std::mutex own_stream_mutex_;
+  mutable std::mutex own_stream_mutex_;
   StreamHandle own_stream_ = nullptr;
+  mutable std::mutex alive_mutex_;
+  DevicePointer own_word_ = 0;  // written to see whether the device works
+  mutable std::atomic<int> seen_losses_;
 };
 
 }  // namespace shunt::cuda

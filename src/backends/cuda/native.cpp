@@ -3,41 +3,28 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstring>
-#include <thread>
 
 #include "backends/cuda/kernels/begin_run.h"
 #include "backends/cuda/memory.h"
+#include "backends/cuda/pause.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
-
-/// An event that was recorded at a known time of the host's clock. Other times count from it.
-struct ClockAnchor {
-  explicit ClockAnchor(std::shared_ptr<Context> of) : context(std::move(of)) {}
-  ClockAnchor(const ClockAnchor&) = delete;
-  ClockAnchor& operator=(const ClockAnchor&) = delete;
-  ~ClockAnchor() {
-    if (event != nullptr) (void)context->call<&Symbols::event_destroy>(event);
-  }
-  std::shared_ptr<Context> context;
-  EventHandle event = nullptr;
-  double seconds = 0;
-};
 
 /// An event of the driver.
 class CudaEvent final : public NativeEvent {
  public:
   CudaEvent(std::shared_ptr<Context> context, EventHandle handle,
-            std::shared_ptr<const ClockAnchor> anchor)
-      : context_(std::move(context)), handle_(handle), anchor_(std::move(anchor)) {}
-  ~CudaEvent() override { (void)context_->call<&Symbols::event_destroy>(handle_); }
+            std::shared_ptr<DeviceClock> clock)
+      : context_(std::move(context)), handle_(handle), clock_(std::move(clock)) {}
+  ~CudaEvent() override { context_->release<&Symbols::event_destroy>(handle_); }
   EventHandle handle() const { return handle_; }
   const Context& context() const { return *context_; }
 
   Result<bool> wait(std::chrono::milliseconds most) override {
-    constexpr int kSpins = 200;
-    constexpr std::chrono::microseconds kPause{50};
     const auto end = std::chrono::steady_clock::now() + most;
     for (int i = 0;; ++i) {
       SHUNT_ASSIGN(const Status32 status, context_->query<&Symbols::event_query>(handle_));
@@ -45,44 +32,25 @@ class CudaEvent final : public NativeEvent {
       if (status != kNotReady)
         return context_->driver().error(status, name_of<&Symbols::event_query>());
       if (std::chrono::steady_clock::now() >= end) return false;
-      if (i < kSpins) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(kPause);
-      }
+      pause(i);
     }
   }
 
-  std::optional<double> seconds() const override {
-    float milliseconds = 0;
-    const Status status =
-        context_->call<&Symbols::event_elapsed_time>(&milliseconds, anchor_->event, handle_);
-    if (!status) return std::nullopt;
-    return anchor_->seconds + 1e-3 * static_cast<double>(milliseconds);
-  }
+  std::optional<double> seconds() const override { return clock_->seconds(handle_); }
 
  private:
   std::shared_ptr<Context> context_;
   EventHandle handle_;
-  std::shared_ptr<const ClockAnchor> anchor_;
+  std::shared_ptr<DeviceClock> clock_;
 };
 
 namespace {
 
-/// After these nothing of the context works any more, as the driver's documentation has it.
-constexpr std::array kContextEnds = {
-    kDeinitialized,         kDeviceUnavailable,  kEccUncorrectable,   kNvlinkUncorrectable,
-    kIllegalAddress,        kLaunchTimeout,      kContextIsDestroyed, kAssert,
-    kHardwareStackError,    kIllegalInstruction, kMisalignedAddress,  kInvalidAddressSpace,
-    kInvalidProgramCounter, kLaunchFailed};
-
-bool is_lost(Status32 status) {
-  return std::ranges::find(kContextEnds, status) != kContextEnds.end();
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+/// A stream's memory of faults, on the device.
+struct StreamFaults {
+  std::uint32_t stop;       ///< Run::stop
+  gpu::FaultRecord record;  ///< where the driver refuses pinned memory
+};
 
 Copy2d shape_of(const CopyShape& shape) {
   Copy2d copy;
@@ -95,37 +63,35 @@ Copy2d shape_of(const CopyShape& shape) {
 
 }  // namespace
 
-CudaStream::CudaStream(std::shared_ptr<Context> context, FunctionHandle begin_run)
-    : context_(std::move(context)), begin_run_(begin_run) {}
+CudaStream::CudaStream(std::shared_ptr<Context> context, std::shared_ptr<DeviceClock> clock,
+                       FunctionHandle begin_run)
+    : context_(std::move(context)), clock_(std::move(clock)), begin_run_(begin_run) {}
 
 Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Context>& context,
+                                                       std::shared_ptr<DeviceClock> clock,
                                                        FunctionHandle begin_run) {
-  std::unique_ptr<CudaStream> made(new CudaStream(context, begin_run));
+  std::unique_ptr<CudaStream> made(new CudaStream(context, std::move(clock), begin_run));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&made->stream_, kStreamNonBlocking));
-  SHUNT_ASSIGN(made->record_, allocate_pinned(context, sizeof(gpu::FaultRecord)));
-  std::memset(made->record_.get(), 0, sizeof(gpu::FaultRecord));
-  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->stop_, sizeof(std::uint32_t)));
-  SHUNT_TRY(context->fill(made->stop_, sizeof(std::uint32_t), 0));
-  auto anchor = std::make_shared<ClockAnchor>(context);
-  SHUNT_TRY(context->call<&Symbols::event_create>(&anchor->event, kEventBlockingSync));
-  const double before = now();
-  SHUNT_TRY(context->call<&Symbols::event_record>(anchor->event, made->stream_));
-  SHUNT_TRY(context->call<&Symbols::stream_synchronize>(made->stream_));
-  anchor->seconds = (before + now()) / 2;
-  made->anchor_ = std::move(anchor);
+  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->faults_, sizeof(StreamFaults)));
+  SHUNT_TRY(context->fill(made->faults_, sizeof(StreamFaults), 0));
+  auto pinned = allocate_pinned(context, sizeof(gpu::FaultRecord));
+  if (pinned) {
+    made->record_ = std::move(*pinned);
+    std::memset(made->record_.get(), 0, sizeof(gpu::FaultRecord));
+  }
   return made;
 }
 
 CudaStream::~CudaStream() {
-  if (stop_ != 0) (void)context_->call<&Symbols::mem_free>(stop_);
-  if (stream_ != nullptr) (void)context_->call<&Symbols::stream_destroy>(stream_);
+  if (faults_ != 0) context_->release<&Symbols::mem_free>(faults_);
+  if (stream_ != nullptr) context_->release<&Symbols::stream_destroy>(stream_);
 }
 
 Result<std::unique_ptr<NativeEvent>> CudaStream::create_event(bool timed) {
   EventHandle handle = nullptr;
   SHUNT_TRY(context_->call<&Symbols::event_create>(
       &handle, kEventBlockingSync | (timed ? 0U : kEventDisableTiming)));
-  return std::make_unique<CudaEvent>(context_, handle, anchor_);
+  return std::make_unique<CudaEvent>(context_, handle, clock_);
 }
 
 Status CudaStream::launch(FunctionHandle function, unsigned blocks, unsigned threads,
@@ -146,8 +112,9 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
   for (std::size_t i = 0; i < args.dynamic_dims.size(); ++i)
     begin.value.dims[i] = args.dynamic_dims[i];
   begin.value.task = task;
-  begin.value.stop.address = stop_;
-  begin.value.record.address = reinterpret_cast<std::uint64_t>(record_.get());
+  begin.value.stop.address = faults_ + offsetof(StreamFaults, stop);
+  begin.value.record.address = record_ ? std::bit_cast<DevicePointer>(record_.get())
+                                       : faults_ + offsetof(StreamFaults, record);
   SHUNT_TRY(launch(begin_run_, 1, 1, &begin));
   for (Launch& each : binding.launches) {
     if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
@@ -213,34 +180,51 @@ std::optional<NativeFailure> CudaStream::failure() {
   if (*status != kSuccess && *status != kNotReady) {
     return NativeFailure{
         .error = context_->driver().error(*status, name_of<&Symbols::stream_query>()),
-        .lost = is_lost(*status)};
+        .lost = ends_context(*status)};
   }
   const std::lock_guard lock(mutex_);
-  const auto* const record = reinterpret_cast<volatile const gpu::FaultRecord*>(record_.get());
-  if (record->code == gpu::kNoFault) return std::nullopt;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  const std::uint64_t task = record->task;
-  const std::int64_t value = record->value, bound = record->bound;
-  Error error = record->code == gpu::kTooSmall
+  const auto found = read_record();
+  if (!found) return NativeFailure{.error = found.error(), .lost = true};
+  if (found->code == gpu::kNoFault) return std::nullopt;
+  const std::uint64_t task = found->task;
+  const std::int64_t value = found->value, bound = found->bound;
+  Error error = found->code == gpu::kTooSmall
                     ? invalid("a number is too small: {} is not at least {}", value, bound)
                     : invalid("an index is out of range: {} is not from 0 to {}", value, bound - 1);
   const RunNames& run = runs_[task % runs_.size()];
   if (run.task == task && run.names) {
     const NodeNames& names = *run.names;
-    const auto name = std::ranges::find(names, NodeId{record->node}, &NodeNames::value_type::first);
+    const auto name = std::ranges::find(names, NodeId{found->node}, &NodeNames::value_type::first);
     if (name != names.end())
       error = std::move(error).with_node(name->second).with_context(name->second);
   }
   return NativeFailure{.error = std::move(error), .task = task};
 }
 
+bool CudaStream::is_busy() {
+  const auto status = context_->query<&Symbols::stream_query>(stream_);
+  return status && *status == kNotReady;
+}
+
+Result<gpu::FaultRecord> CudaStream::read_record() const {
+  gpu::FaultRecord record = {};
+  if (!record_) {
+    SHUNT_TRY(context_->read(&record, faults_ + offsetof(StreamFaults, record), sizeof record));
+    return record;
+  }
+  // The kernel writes the code last.
+  record.code = reinterpret_cast<volatile const gpu::FaultRecord*>(record_.get())->code;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (record.code != gpu::kNoFault) std::memcpy(&record, record_.get(), sizeof record);
+  return record;
+}
+
 Status CudaStream::recover() {
   const std::lock_guard lock(mutex_);
-  auto* const record = reinterpret_cast<volatile gpu::FaultRecord*>(record_.get());
-  if (record->code == gpu::kNoFault) return ok();
-  SHUNT_TRY(context_->fill(stop_, sizeof(std::uint32_t), 0));
-  std::memset(record_.get(), 0, sizeof(gpu::FaultRecord));
-  return ok();
+  SHUNT_ASSIGN(const gpu::FaultRecord record, read_record());
+  if (record.code == gpu::kNoFault) return ok();
+  if (record_) std::memset(record_.get(), 0, sizeof record);
+  return context_->fill(faults_, sizeof(StreamFaults), 0);
 }
 
 std::string CudaStream::nodes_of(const Binding& any) const {

@@ -7,17 +7,17 @@
 #include <mutex>
 
 #include "backend_support/native_stream.h"
+#include "backends/cuda/device_clock.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/gpu/shared.h"
 #include "backends/cuda/launch.h"
 
 namespace shunt::cuda {
 
-struct ClockAnchor;
-
 class CudaStream final : public NativeStream {
  public:
   static Result<std::unique_ptr<CudaStream>> create(const std::shared_ptr<Context>& context,
+                                                    std::shared_ptr<DeviceClock> clock,
                                                     FunctionHandle begin_run);
   ~CudaStream() override;
 
@@ -32,6 +32,7 @@ class CudaStream final : public NativeStream {
   Status record(NativeEvent& event) override;
   Result<bool> wait_for(NativeEvent& event) override;
   std::optional<NativeFailure> failure() override;
+  bool is_busy() override;
   Status recover() override;
   std::string nodes_of(const Binding& binding) const override;
 
@@ -42,15 +43,17 @@ class CudaStream final : public NativeStream {
     std::shared_ptr<const NodeNames> names;
   };
 
-  CudaStream(std::shared_ptr<Context> context, FunctionHandle begin_run);
+  CudaStream(std::shared_ptr<Context> context, std::shared_ptr<DeviceClock> clock,
+             FunctionHandle begin_run);
+  Result<gpu::FaultRecord> read_record() const;
   Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters);
 
   std::shared_ptr<Context> context_;
+  std::shared_ptr<DeviceClock> clock_;
   FunctionHandle begin_run_;
   StreamHandle stream_ = nullptr;
-  std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord
-  DevicePointer stop_ = 0;             // one word
-  std::shared_ptr<const ClockAnchor> anchor_;
+  DevicePointer faults_ = 0;
+  std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord; null: it is in device memory
   mutable std::mutex mutex_;
   std::array<RunNames, 64> runs_;  // the last ones, by task
 };

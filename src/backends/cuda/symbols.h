@@ -21,6 +21,8 @@ using ModuleHandle = struct CUmod_st*;
 using FunctionHandle = struct CUfunc_st*;
 using StreamHandle = struct CUstream_st*;
 using EventHandle = struct CUevent_st*;
+/// CUmemGenericAllocationHandle: memory that has no address yet.
+using MemoryHandle = std::uint64_t;
 
 /// CUresult, those that are handled.
 enum : Status32 {
@@ -35,6 +37,7 @@ enum : Status32 {
   kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchTimeout = 702,
+  kPeerAccessEnabled = 704,
   kContextIsDestroyed = 709,
   kAssert = 710,
   kHardwareStackError = 714,
@@ -54,6 +57,8 @@ enum Attribute : int {
   kMemoryBusWidth = 37,   // bits
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
+  kManagedMemory = 83,
+  kVirtualMemory = 102,
 };
 
 /// Flags of functions.
@@ -63,24 +68,25 @@ enum : unsigned {
   kEventDisableTiming = 2,
   kHostPortable = 1,
   kHostMapped = 2,
+  kAttachGlobal = 1,
 };
 
 /// CUjit_option.
 enum JitOption : unsigned { kErrorLog = 5, kErrorLogBytes = 6 };
 
 /// CUmemorytype, as a copy has it.
-enum MemoryKind : unsigned { kHostKind = 1, kDeviceKind = 2 };
+enum CopyEnd : unsigned { kHostKind = 1, kDeviceKind = 2 };
 
 /// CUDA_MEMCPY2D.
 struct Copy2d {
   std::size_t from_x = 0, from_y = 0;
-  MemoryKind from_kind = kHostKind;
+  CopyEnd from_kind = kHostKind;
   const void* from_host = nullptr;
   DevicePointer from_device = 0;
   void* from_array = nullptr;
   std::size_t from_pitch = 0;
   std::size_t to_x = 0, to_y = 0;
-  MemoryKind to_kind = kDeviceKind;
+  CopyEnd to_kind = kDeviceKind;
   void* to_host = nullptr;
   DevicePointer to_device = 0;
   void* to_array = nullptr;
@@ -88,6 +94,29 @@ struct Copy2d {
   std::size_t bytes = 0, rows = 0;
 };
 static_assert(sizeof(Copy2d) == 128);
+
+/// CUmemLocation.
+enum LocationKind : unsigned { kOnDevice = 1 };
+struct MemoryLocation {
+  LocationKind kind = kOnDevice;
+  DeviceNumber device = 0;
+};
+/// CUmemAllocationProp.
+struct MemoryProperties {
+  unsigned kind = 1;  ///< pinned: the only one
+  unsigned handle_kinds = 0;
+  MemoryLocation location;
+  void* windows_data = nullptr;
+  unsigned char flags[8] = {};
+};
+static_assert(sizeof(MemoryProperties) == 32);
+/// CUmemAccessDesc.
+enum AccessKind : unsigned { kReadWrite = 3 };
+struct MemoryAccess {
+  MemoryLocation location;
+  AccessKind access = kReadWrite;
+};
+static_assert(sizeof(MemoryAccess) == 12);
 
 /// The functions, named as the library names them, without the prefix. Null where a library lacks
 /// one that is optional.
@@ -109,6 +138,21 @@ struct Symbols {
   Status32 (*mem_get_info)(std::size_t* free, std::size_t* total) = nullptr;
   Status32 (*mem_alloc)(DevicePointer*, std::size_t) = nullptr;
   Status32 (*mem_free)(DevicePointer) = nullptr;
+  Status32 (*mem_alloc_managed)(DevicePointer*, std::size_t, unsigned flags) = nullptr;
+  Status32 (*mem_granularity)(std::size_t*, const MemoryProperties*, unsigned) = nullptr;
+  Status32 (*mem_address_reserve)(DevicePointer*, std::size_t, std::size_t alignment, DevicePointer,
+                                  std::uint64_t flags) = nullptr;
+  Status32 (*mem_address_free)(DevicePointer, std::size_t) = nullptr;
+  Status32 (*mem_create)(MemoryHandle*, std::size_t, const MemoryProperties*,
+                         std::uint64_t flags) = nullptr;
+  Status32 (*mem_release)(MemoryHandle) = nullptr;
+  Status32 (*mem_map)(DevicePointer, std::size_t, std::size_t offset, MemoryHandle,
+                      std::uint64_t flags) = nullptr;
+  Status32 (*mem_unmap)(DevicePointer, std::size_t) = nullptr;
+  Status32 (*mem_set_access)(DevicePointer, std::size_t, const MemoryAccess*,
+                             std::size_t) = nullptr;
+  Status32 (*device_can_access_peer)(int*, DeviceNumber, DeviceNumber) = nullptr;
+  Status32 (*ctx_enable_peer_access)(ContextHandle, unsigned flags) = nullptr;
   Status32 (*mem_host_alloc)(void**, std::size_t, unsigned flags) = nullptr;
   Status32 (*mem_free_host)(void*) = nullptr;
   Status32 (*memcpy_to_device)(DevicePointer, const void*, std::size_t, StreamHandle) = nullptr;

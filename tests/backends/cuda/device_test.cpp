@@ -2,75 +2,14 @@
 // the driver at each call, and what stays allocated.
 #include <gmock/gmock.h>
 
+#include "backends/cuda/cuda_devices.h"
 #include "shunt/ops.h"
-#include "shunt/registry.h"
-#include "support/cuda_twin.h"
-#include "support/graph_run.h"
-#include "support/tensor_io.h"
 
 namespace shunt::test::cuda_device_test {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-class CudaDevices : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!twin_.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
-    open();
-    if (status().note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << status().note;
-  }
-  void open() { open(twin_.options()); }
-  void open(const Options& options) {
-    registry_.reset();
-    auto registry = Registry::create(options);
-    ASSERT_TRUE(registry) << registry.error().message();
-    registry_ = std::move(*registry);
-  }
-  const BackendStatus& status() const {
-    for (const BackendStatus& backend : registry_->backends()) {
-      if (backend.name == "cuda") return backend;
-    }
-    throw std::runtime_error("there is no CUDA backend in this build");
-  }
-  Result<std::vector<Device*>> devices() const {
-    const std::vector<std::string> names = {"cuda0"};
-    return registry_->select(names);
-  }
-
-  CudaTwin twin_;
-  std::unique_ptr<Registry> registry_;
-};
-
-/// y = rows of w by number, then scaled by their root mean square: two nodes on the device.
-struct Rows {
-  Rows() {
-    GraphBuilder g;
-    const auto table = g.weight("table", *make_tensor(DType::kF32, {64, 3}));
-    const auto numbers = g.input("ids", *make_tensor(DType::kI32, {2}));
-    const auto rows = get_rows(g, table, numbers);
-    ids = numbers->id;
-    picked = rows->id;
-    const auto y = rms_norm(g, rows, {});
-    result = y->id;
-    EXPECT_TRUE(g.output(y, "y"));
-    graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
-    leaves[table->id] = make_values({.sizes = {64, 3, 1, 1}}, 1);
-    set(2, 0);
-  }
-  void set(double first, double second) {
-    RefTensor values(Sizes{2, 1, 1, 1});
-    values.data = {first, second};
-    leaves[ids] = values;
-  }
-
-  NodeId ids = 0;
-  NodeId picked = 0;
-  NodeId result = 0;
-  std::shared_ptr<const Graph> graph;
-  std::map<NodeId, RefTensor> leaves;
-};
 
 TEST_F(CudaDevices, IsThereWithTheFactsOfItsCard) {
   twin_.set("CUDA_TWIN_PROFILE", "t4");
@@ -228,41 +167,6 @@ TEST_F(CudaDevices, ASecondRunGivesTheSameBits) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->data, second->data);
 }
-
-/// A fault of the twin at each of its calls: an error, and nothing stays allocated.
-class CudaFaults : public CudaDevices, public testing::WithParamInterface<const char*> {};
-
-TEST_P(CudaFaults, GiveAnErrorAndLeaveNothingBehind) {
-  registry_.reset();
-  twin_.restart();
-  const Rows rows;
-  int failed = 0;
-  for (int n = 1; n <= 100; ++n) {
-    twin_.set(GetParam(), std::to_string(n).c_str());
-    Status status = ok();
-    open();
-    const auto chosen = devices();
-    if (!chosen) {
-      status = chosen.error();
-    } else {
-      auto run = GraphRun::create(rows.graph, *chosen, rows.leaves);
-      status = run ? (*run)->plan().run() : Status(run.error());
-    }
-    registry_.reset();
-    EXPECT_EQ(twin_.live(), 0U) << GetParam() << " " << n;
-    twin_.restart();
-    if (status) break;
-    ++failed;
-  }
-  EXPECT_GT(failed, 0);
-  EXPECT_LT(failed, 100);
-}
-
-INSTANTIATE_TEST_SUITE_P(, CudaFaults,
-                         testing::Values("CUDA_TWIN_FAIL_ALLOCATION", "CUDA_TWIN_FAIL_MODULE",
-                                         "CUDA_TWIN_FAIL_LAUNCH", "CUDA_TWIN_FAIL_COPY",
-                                         "CUDA_TWIN_FAIL_LATE"),
-                         [](const auto& test) { return std::string(test.param).substr(15); });
 
 }  // namespace
 }  // namespace shunt::test::cuda_device_test

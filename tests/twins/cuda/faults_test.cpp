@@ -58,8 +58,13 @@ TEST(Faults, AFullDeviceRefuses) {
   EXPECT_EQ(cuMemAlloc(&second, 3 << 20), CUDA_ERROR_OUT_OF_MEMORY);
   TWIN_OK(cuMemAlloc(&second, 2 << 20));
   EXPECT_EQ(cuMemAllocHost(nullptr, 1), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr managed = 0;
+  TWIN_OK(cuMemAllocManaged(&managed, 64 << 20, CU_MEM_ATTACH_GLOBAL));
+  TWIN_OK(cuMemFree(managed));
   TWIN_OK(cuMemFree(first));
   TWIN_OK(cuMemFree(second));
+  TWIN_OK(cuMemGetInfo(&free, nullptr));
+  EXPECT_EQ(free, size_t{8} << 20);
   cuda_twin_reset();
   cuda_twin_reset_settings();
 }

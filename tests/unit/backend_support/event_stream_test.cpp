@@ -24,7 +24,9 @@ constexpr std::int64_t kTimeout = 702;
 constexpr std::int64_t kRefused = 1;
 
 struct FakeDevice {
-  explicit FakeDevice(const std::string& name) : health(std::make_shared<DeviceHealth>(name)) {}
+  explicit FakeDevice(const std::string& name,
+                      std::chrono::milliseconds timeout = DeviceHealth::kForever)
+      : health(std::make_shared<DeviceHealth>(name, timeout)) {}
   std::shared_ptr<DeviceHealth> health;
   bool tells_task = true;
   bool lost = false;        ///< a failure is that of a lost device
@@ -89,6 +91,10 @@ class FakeNative final : public WorldNativeStream {
     return device_.waits_fail ? Status(fail(ErrorCode::kDevice, "no way back"))
                               : WorldNativeStream::recover();
   }
+  /// The work that it was given never ends, and nothing reports it.
+  void stop_working() { queue().stop(); }
+  bool is_busy() override { return busy; }
+  bool busy = true;
   /// The device is lost, and the work that it was given never ends.
   void get_stuck() {
     queue().stop();
@@ -495,6 +501,60 @@ TEST(EventStream, WaitForALostDeviceFailsInsteadOfHanging) {
   b.reset();
   c.reset();
   expect_loss(done_b->wait());
+}
+
+void expect_timeout(const Status& status, std::string_view device) {
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(status.error().device(), device);
+  EXPECT_THAT(status.error().message(), HasSubstr("a task did not end within 0.1 s"));
+}
+
+TEST(EventStream, ADeviceThatDoesNotEndATaskInTimeIsLost) {
+  TestWorld world;
+  FakeDevice device("a0", std::chrono::milliseconds(100));
+  FakeStream a(world, device);
+  const auto done = a.event();
+  FakeBinding n1("n1");
+  a.native->stop_working();
+  ASSERT_TRUE(a.run(n1, {}, done.get()));
+  expect_timeout(done->wait(), "a0");
+  expect_timeout(a.run(n1, {}, done.get()), "a0");
+  expect_timeout(a.stream->synchronize(), "a0");
+}
+
+TEST(EventStream, TheTimeoutHitsTheDeviceWithUnfinishedWork) {
+  TestWorld world;
+  FakeDevice device_a("a0", std::chrono::milliseconds(100));
+  FakeDevice device_b("b0", std::chrono::milliseconds(100));
+  auto a = std::make_unique<FakeStream>(world, device_a);
+  auto b = std::make_unique<FakeStream>(world, device_b);
+  const auto done_a = a->event();
+  const auto done_b = b->event();
+  FakeBinding n1("n1"), n2("n2");
+  ASSERT_TRUE(a->run(n1, {}, done_a.get()));
+  ASSERT_TRUE(b->run(n2, {done_a.get()}, done_b.get()));
+  a->native->stop_working();
+  expect_timeout(done_b->wait(), "a0");
+  EXPECT_TRUE(device_b.health->check());
+  b.reset();
+}
+
+TEST(EventStream, TheTimeoutSparesDevicesWhoseWorkIsDone) {
+  TestWorld world;
+  FakeDevice device_a("a0", std::chrono::milliseconds(100));
+  FakeDevice device_b("b0", std::chrono::milliseconds(100));
+  auto a = std::make_unique<FakeStream>(world, device_a);
+  auto b = std::make_unique<FakeStream>(world, device_b);
+  const auto done_a = a->event();
+  const auto done_b = b->event();
+  FakeBinding n1("n1"), n2("n2");
+  ASSERT_TRUE(a->run(n1, {}, done_a.get()));
+  a->native->busy = false;
+  b->native->stop_working();
+  ASSERT_TRUE(b->run(n2, {done_a.get()}, done_b.get()));
+  expect_timeout(done_b->wait(), "b0");
+  EXPECT_TRUE(device_a.health->check());
 }
 
 TEST(EventStream, SignalingAnEventTwiceIsAnError) {

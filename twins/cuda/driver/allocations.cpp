@@ -22,6 +22,11 @@ std::uint64_t used_bytes(std::uint64_t small, std::uint64_t large) {
 
 std::mutex accounts;  // of all devices: charging is rare
 
+/// Managed memory moves to a device as that uses it, and may exceed the device's.
+bool is_charged(MemoryKind kind) {
+  return kind != MemoryKind::kManaged;
+}
+
 }  // namespace
 
 bool charge(Device& device, std::uint64_t bytes) {
@@ -53,14 +58,14 @@ CUresult allocate(Device& device, const Context* owner, std::uint64_t bytes, Mem
   if (fault_is_due(Setting::kFailAllocation)) {
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "CUDA_TWIN_FAIL_ALLOCATION");
   }
-  if (!charge(device, bytes)) {
+  if (is_charged(kind) && !charge(device, bytes)) {
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, std::to_string(bytes) + " bytes do not fit into " +
                                                 std::to_string(free_bytes(device)) +
                                                 " free bytes of the device");
   }
   extent = state.space->allocate(bytes, kGranule, device.ordinal, kind);
   if (extent == nullptr) {
-    refund(device, bytes);
+    if (is_charged(kind)) refund(device, bytes);
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory for the twin's device");
   }
   const std::lock_guard lock(state.memory_mutex);
@@ -90,7 +95,7 @@ CUresult release(std::uint64_t address, MemoryKind kind) {
     state.allocations.erase(at);
   }
   state.space->remove(address);
-  refund(*freed.device, freed.bytes);
+  if (is_charged(kind)) refund(*freed.device, freed.bytes);
   return CUDA_SUCCESS;
 }
 

@@ -1,0 +1,46 @@
+#include "backends/cuda/device_clock.h"
+
+#include <chrono>
+
+namespace shunt::cuda {
+
+namespace {
+
+constexpr double kOldest = 10;  // seconds
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+DeviceClock::~DeviceClock() {
+  if (anchor_ != nullptr) context_->release<&Symbols::event_destroy>(anchor_);
+  if (stream_ != nullptr) context_->release<&Symbols::stream_destroy>(stream_);
+}
+
+Status DeviceClock::renew() {
+  if (known_ && now() - anchor_seconds_ < kOldest) return ok();
+  if (stream_ == nullptr)
+    SHUNT_TRY(context_->call<&Symbols::stream_create>(&stream_, kStreamNonBlocking));
+  if (anchor_ == nullptr)
+    SHUNT_TRY(context_->call<&Symbols::event_create>(&anchor_, kEventBlockingSync));
+  known_ = false;
+  const double before = now();
+  SHUNT_TRY(context_->call<&Symbols::event_record>(anchor_, stream_));
+  SHUNT_TRY(context_->call<&Symbols::stream_synchronize>(stream_));
+  anchor_seconds_ = (before + now()) / 2;
+  known_ = true;
+  return ok();
+}
+
+std::optional<double> DeviceClock::seconds(EventHandle event) {
+  const std::lock_guard lock(mutex_);
+  if (!renew()) return std::nullopt;
+  float milliseconds = 0;
+  if (!context_->call<&Symbols::event_elapsed_time>(&milliseconds, anchor_, event))
+    return std::nullopt;
+  return anchor_seconds_ + 1e-3 * static_cast<double>(milliseconds);
+}
+
+}  // namespace shunt::cuda

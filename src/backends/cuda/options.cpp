@@ -1,0 +1,73 @@
+#include "backends/cuda/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "device/backend_options.h"
+#include "shunt/message.h"
+
+namespace shunt::cuda {
+
+namespace {
+
+struct MemoryWord {
+  std::string_view word;
+  MemoryKind kind;
+};
+constexpr std::array kMemoryWords = {
+    MemoryWord{"auto", MemoryKind::kAuto}, MemoryWord{"mapped", MemoryKind::kMapped},
+    MemoryWord{"plain", MemoryKind::kPlain}, MemoryWord{"managed", MemoryKind::kManaged}};
+
+Status check_memory(std::string_view text) {
+  return check_word(text, {kMemoryWords[0].word, kMemoryWords[1].word, kMemoryWords[2].word,
+                           kMemoryWords[3].word});
+}
+
+Status check_on_off(std::string_view text) {
+  return check_word(text, {"on", "off"});
+}
+
+constexpr int kMostSeconds = 1000000;
+
+/// 0 unless it is a whole number from 1 to kMostSeconds.
+int parse_seconds(std::string_view text) {
+  int seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size()) return 0;
+  return seconds <= kMostSeconds ? std::max(seconds, 0) : 0;
+}
+
+Status check_timeout(std::string_view text) {
+  if (parse_seconds(text) > 0) return ok();
+  return invalid("\"{}\" is not a whole number of seconds from 1 to {}", text, kMostSeconds);
+}
+
+constexpr std::array kOptions = {
+    BackendOption{"memory",
+                  "allocation of device memory: mapped (virtual memory), plain, or managed, which "
+                  "may exceed the device's memory; auto: mapped if the driver can",
+                  check_memory, "auto"},
+    BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
+    BackendOption{"peers", "copy directly between devices that can: on, off", check_on_off, "on"},
+    BackendOption{"timeout", "seconds after which a device that does not end a task is lost",
+                  check_timeout, "600"},
+};
+
+}  // namespace
+
+std::span<const BackendOption> option_table() {
+  return kOptions;
+}
+
+CudaOptions parse_options(const Options& options) {
+  CudaOptions parsed;
+  const std::string_view memory = backend_option(options, "cuda", "memory");
+  parsed.memory = std::ranges::find(kMemoryWords, memory, &MemoryWord::word)->kind;
+  parsed.pinned = backend_option(options, "cuda", "pinned") == "on";
+  parsed.peers = backend_option(options, "cuda", "peers") == "on";
+  parsed.timeout = std::chrono::seconds(parse_seconds(backend_option(options, "cuda", "timeout")));
+  return parsed;
+}
+
+}  // namespace shunt::cuda

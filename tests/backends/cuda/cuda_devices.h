@@ -1,0 +1,78 @@
+// A registry with the twin of NVIDIA's driver, for tests of the CUDA backend, and a small graph.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shunt/ops.h"
+#include "shunt/registry.h"
+#include "support/cuda_twin.h"
+#include "support/graph_run.h"
+#include "support/tensor_io.h"
+
+namespace shunt::test {
+
+class CudaDevices : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!twin_.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
+    open();
+    if (status().note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << status().note;
+  }
+  void open() { open(twin_.options()); }
+  void open(const Options& options) {
+    registry_.reset();
+    auto registry = Registry::create(options);
+    ASSERT_TRUE(registry) << registry.error().message();
+    registry_ = std::move(*registry);
+  }
+  const BackendStatus& status() const {
+    for (const BackendStatus& backend : registry_->backends()) {
+      if (backend.name == "cuda") return backend;
+    }
+    throw std::runtime_error("there is no CUDA backend in this build");
+  }
+  Result<std::vector<Device*>> devices() const {
+    const std::vector<std::string> names = {"cuda0"};
+    return registry_->select(names);
+  }
+
+  CudaTwin twin_;
+  std::unique_ptr<Registry> registry_;
+};
+
+/// y = rows of w by number, then scaled by their root mean square: two nodes on the device.
+struct Rows {
+  Rows() {
+    GraphBuilder g;
+    const auto table = g.weight("table", *make_tensor(DType::kF32, {64, 3}));
+    const auto numbers = g.input("ids", *make_tensor(DType::kI32, {2}));
+    const auto rows = get_rows(g, table, numbers);
+    ids = numbers->id;
+    picked = rows->id;
+    const auto y = rms_norm(g, rows, {});
+    result = y->id;
+    EXPECT_TRUE(g.output(y, "y"));
+    graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+    leaves[table->id] = make_values({.sizes = {64, 3, 1, 1}}, 1);
+    set(2, 0);
+  }
+  void set(double first, double second) {
+    RefTensor values(Sizes{2, 1, 1, 1});
+    values.data = {first, second};
+    leaves[ids] = values;
+  }
+
+  NodeId ids = 0;
+  NodeId picked = 0;
+  NodeId result = 0;
+  std::shared_ptr<const Graph> graph;
+  std::map<NodeId, RefTensor> leaves;
+};
+
+}  // namespace shunt::test

@@ -1,0 +1,198 @@
+// Faults of CUDA devices: each one is an error, and nothing stays allocated. A device that is lost
+// takes others with it only if they don't answer.
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "backends/cuda/cuda_devices.h"
+
+namespace shunt::test::cuda_faults_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CudaFaults : public CudaDevices {
+ protected:
+  void TearDown() override {
+    registry_.reset();
+    if (!twin_.there()) return;
+    EXPECT_THAT(twin_.findings(), IsEmpty());
+  }
+  Device* device(std::string_view name) const { return *registry_->find(name); }
+  std::unique_ptr<GraphRun> run_on(std::string_view device, const Rows& rows) {
+    const std::vector<std::string> names = {std::string(device)};
+    const auto chosen = registry_->select(names);
+    EXPECT_TRUE(chosen) << chosen.error().message();
+    auto run = GraphRun::create(rows.graph, *chosen, rows.leaves);
+    EXPECT_TRUE(run) << run.error().message();
+    return run ? std::move(*run) : nullptr;
+  }
+};
+
+/// A fault of the twin at each of its calls.
+class CudaFaultsAtEachCall : public CudaFaults, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaFaultsAtEachCall, GiveAnErrorAndLeaveNothingBehind) {
+  registry_.reset();
+  twin_.restart();
+  const Rows rows;
+  const bool all_is_lost = std::string_view(GetParam()) == "CUDA_TWIN_FAIL_LOST";
+  int failed = 0;
+  for (int n = 1; n <= 400; ++n) {
+    twin_.set(GetParam(), std::to_string(n).c_str());
+    Status status = ok();
+    open();
+    const auto chosen = devices();
+    if (!chosen) {
+      status = chosen.error();
+    } else {
+      auto run = GraphRun::create(rows.graph, *chosen, rows.leaves);
+      status = run ? (*run)->plan().run() : Status(run.error());
+    }
+    registry_.reset();
+    if (!all_is_lost) {
+      EXPECT_EQ(twin_.live(), 0U) << GetParam() << " " << n;
+    }
+    twin_.restart();
+    if (status) break;
+    ++failed;
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, 400);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaFaultsAtEachCall,
+                         testing::Values("CUDA_TWIN_FAIL_ALLOCATION", "CUDA_TWIN_FAIL_MODULE",
+                                         "CUDA_TWIN_FAIL_LAUNCH", "CUDA_TWIN_FAIL_COPY",
+                                         "CUDA_TWIN_FAIL_LATE", "CUDA_TWIN_FAIL_LOST"),
+                         [](const auto& test) { return std::string(test.param).substr(15); });
+
+TEST_F(CudaFaults, AnErrorOfOneContextLeavesOtherDevicesAtWork) {
+  registry_.reset();
+  twin_.set("CUDA_TWIN_DEVICES", "2");
+  twin_.restart();
+  open();
+  const Rows rows;
+  auto first = run_on("cuda0", rows), second = run_on("cuda1", rows);
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(first->plan().run());
+  ASSERT_TRUE(second->plan().run());
+  twin_.set("CUDA_TWIN_FAIL_LATE", "1");
+  const Status lost = first->plan().run();
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().device(), "cuda0");
+  EXPECT_THAT(lost.error().message(), HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
+  const Status again = first->plan().run();
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().device(), "cuda0");
+  EXPECT_FALSE(device("cuda0")->open_stream());
+  const auto fills = twin_.calls("cuMemsetD8Async");
+  const Status other = second->plan().run();
+  EXPECT_TRUE(other) << other.error().message();
+  EXPECT_GT(twin_.calls("cuMemsetD8Async"), fills) << "it was asked whether it works";
+}
+
+TEST_F(CudaFaults, ADriverThatLosesTheProcessLosesAllDevices) {
+  registry_.reset();
+  twin_.set("CUDA_TWIN_DEVICES", "2");
+  twin_.restart();
+  open();
+  const Rows rows;
+  auto first = run_on("cuda0", rows), second = run_on("cuda1", rows);
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(first->plan().run());
+  twin_.set("CUDA_TWIN_FAIL_LOST", "1");
+  for (GraphRun* run : {first.get(), second.get()}) {
+    const Status lost = run->plan().run();
+    ASSERT_FALSE(lost);
+    EXPECT_THAT(lost.error().message(), HasSubstr("CUDA_ERROR_DEVICE_UNAVAILABLE"));
+  }
+  auto cpu = run_on("cpu0", rows);
+  ASSERT_TRUE(cpu);
+  EXPECT_TRUE(cpu->plan().run());
+}
+
+TEST_F(CudaFaults, WithoutPinnedMemoryFaultsOfKernelsAreFoundToo) {
+  registry_.reset();
+  twin_.set("CUDA_TWIN_FAIL_PINNED", "1+");
+  twin_.restart();
+  open();
+  Rows rows;
+  auto run = run_on("cuda0", rows);
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->plan().run());
+  rows.set(0, 3);
+  ASSERT_TRUE(run->set_inputs(rows.leaves));
+  for (int i = 0; i < 2; ++i) {
+    const Status wrong = run->plan().run();
+    ASSERT_FALSE(wrong);
+    EXPECT_THAT(wrong.error().message(), HasSubstr("3 is not from 0 to 2"));
+    EXPECT_EQ(wrong.error().node(), rows.graph->describe(rows.picked));
+  }
+  rows.set(0, 2);
+  ASSERT_TRUE(run->set_inputs(rows.leaves));
+  EXPECT_TRUE(run->plan().run());
+  const auto warnings = device("cuda0")->warnings();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_GT(warnings[0].count, 0U);
+  EXPECT_THAT(warnings[0].text, HasSubstr("no pinned memory"));
+}
+
+TEST_F(CudaFaults, NothingIsFreedThroughTheDriverOnceTheDeviceIsLost) {
+  const Rows rows;
+  auto run = run_on("cuda0", rows);
+  ASSERT_TRUE(run);
+  twin_.set("CUDA_TWIN_FAIL_LATE", "1");
+  ASSERT_FALSE(run->plan().run());
+  const auto frees = twin_.calls("cuMemFree_v2");
+  run.reset();
+  registry_.reset();
+  EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
+  EXPECT_EQ(twin_.live(), 0U) << "the context was released";
+}
+
+// Sanitizers make a step ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kSteps = 500;
+#else
+constexpr int kSteps = 10000;
+#endif
+
+/// Steps with a fault at a random call. What they leave allocated would add up.
+TEST_F(CudaFaults, RandomFaultsLeaveNothingAllocated) {
+  const Rows rows;
+  std::mt19937 random(7);
+  constexpr std::array kFaults = {"CUDA_TWIN_FAIL_ALLOCATION", "CUDA_TWIN_FAIL_PINNED",
+                                  "CUDA_TWIN_FAIL_LAUNCH", "CUDA_TWIN_FAIL_COPY",
+                                  "CUDA_TWIN_FAIL_LATE"};
+  int errors = 0, losses = 0;
+  std::unique_ptr<GraphRun> run;
+  for (int step = 0; step < kSteps; ++step) {
+    if (run == nullptr) {
+      registry_.reset();
+      EXPECT_EQ(twin_.live(), 0U) << "step " << step;
+      open();
+      run = run_on("cuda0", rows);
+      ASSERT_TRUE(run);
+    }
+    const char* const fault = kFaults[random() % kFaults.size()];
+    const bool rare = std::string_view(fault) == "CUDA_TWIN_FAIL_LATE" && random() % 20 != 0;
+    twin_.set(fault, rare ? "0" : std::to_string(random() % 12).c_str());
+    const Status status = run->plan().run();
+    twin_.set(fault, "0");
+    if (status) continue;
+    ++errors;
+    if (run->plan().run()) continue;
+    ++losses;
+    run.reset();
+  }
+  run.reset();
+  registry_.reset();
+  EXPECT_EQ(twin_.live(), 0U);
+  EXPECT_GT(errors, kSteps / 100);
+  EXPECT_GT(losses, kSteps / 1000);
+}
+
+}  // namespace
+}  // namespace shunt::test::cuda_faults_test
