@@ -10,10 +10,9 @@
 namespace shunt::cuda {
 
 /// Counts from an anchor: an event that was recorded at a known time of the host. The driver gives
-/// the time between two events in milliseconds, as a float. So the anchor is renewed every ten
-/// seconds: an event's time is wrong by at most half of the time that recording the anchor took,
-/// usually some ten microseconds, and by 1 microsecond for each ten seconds between the two.
-/// Thread-safe.
+/// the time between two events in milliseconds, as a float, so the anchor is renewed every ten
+/// seconds. An event's time is wrong by at most half of the time that recording the anchor took,
+/// usually some ten microseconds. Each ten seconds between the two add 1 microsecond. Thread-safe.
 class DeviceClock {
  public:
   explicit DeviceClock(std::shared_ptr<Context> context) : context_(std::move(context)) {}
