@@ -16,7 +16,8 @@ gpu::TensorArg BoundNode::source(std::size_t i) const {
 }
 
 gpu::IdsArg BoundNode::ids(std::size_t i) const {
-  return {source(i), view_.source(i).dtype == DType::kI64 ? 1U : 0U};
+  const bool wide = view_.has_source(i) && view_.source(i).dtype == DType::kI64;
+  return {source(i), wide ? 1U : 0U};
 }
 
 gpu::TensorArg BoundNode::result() const {

@@ -79,7 +79,7 @@ void recurrence_cases(const Op& op, const CaseSink& sink, SourcesOf sources_of,
       HeadSize{32, 32, 1, 1, 4}, HeadSize{7, 7, 4, 3, 2},   HeadSize{33, 20, 2, 6, 1},
       HeadSize{8, 40, 2, 4, 3},  HeadSize{1, 1, 1, 3, 1},   HeadSize{16, 16, 2, 40, 1},
       HeadSize{16, 16, 2, 0, 2}, HeadSize{16, 16, 2, 3, 0}, HeadSize{16, 16, 0, 3, 2},
-      HeadSize{0, 16, 2, 3, 1},
+      HeadSize{0, 16, 2, 3, 1},  HeadSize{136, 4, 2, 3, 1},
   };
   for (const HeadSize& size : kSizes) {
     std::vector<CaseSource> sources = without_ids(size);

@@ -160,7 +160,8 @@ void ssm_scan_cases(const Op&, const CaseSink& sink) {
                                   ScanSize{16, 1, 20, 1, 2, 0}, ScanSize{16, 1, 0, 1, 2, 2}};
   constexpr std::array kMamba2 = {ScanSize{64, 16, 2, 1, 5, 1}, ScanSize{128, 8, 4, 2, 3, 2},
                                   ScanSize{33, 5, 6, 3, 7, 1},  ScanSize{16, 20, 3, 3, 1, 3},
-                                  ScanSize{32, 4, 4, 1, 40, 1}, ScanSize{0, 4, 4, 1, 3, 1}};
+                                  ScanSize{32, 4, 4, 1, 40, 1}, ScanSize{0, 4, 4, 1, 3, 1},
+                                  ScanSize{136, 3, 2, 1, 4, 2}};
   for (std::int64_t states : {0, 6}) {
     for (const ScanSize& size : kMamba1) emit(ssm_scan_sources(size, false, states));
     for (const ScanSize& size : kMamba2) {

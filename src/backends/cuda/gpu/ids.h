@@ -21,9 +21,7 @@ DEVICE i64 id_at(const Ids& ids, i64 i0, i64 i1, i64 i2) {
 /// The id at a place. One that is not at least 0 and below `count` is reported, and -1 returned.
 DEVICE i64 checked_id(const Common& common, const Ids& ids, i64 i0, i64 i1, i64 i2, i64 count) {
   const i64 id = id_at(ids, i0, i1, i2);
-  if (id >= 0 && id < count) return id;
-  report(*common.run, common.node, kIndexOutOfRange, id, count);
-  return -1;
+  return expect_index(common, id, count) ? id : -1;
 }
 
 }  // namespace shunt::cuda::gpu

@@ -127,6 +127,11 @@ DEVICE float log1p(float x) {
   return log_of(split_near_1(sum), lost / sum);
 }
 
+/// ln(1 + e^x), also where e^x is infinite.
+DEVICE float softplus(float x) {
+  return (x < 0 ? 0 : x) + log1p(exp(-__builtin_fabsf(x)));
+}
+
 /// An angle modulo 2 pi: quarter * pi / 2 + high + low, at most about pi / 4 beyond the quarter.
 struct Angle {
   float high, low;

@@ -74,5 +74,11 @@ DEVICE void report(Run& run, u64 node, FaultCode code, i64 value, i64 bound) {
   fence_system();
   *(volatile u32*)&record.code = code;
 }
+/// Whether an index is at least 0 and below a bound; else reports it.
+DEVICE bool expect_index(const Common& common, i64 value, i64 bound) {
+  if (value >= 0 && value < bound) return true;
+  report(*common.run, common.node, kIndexOutOfRange, value, bound);
+  return false;
+}
 
 }  // namespace shunt::cuda::gpu

@@ -70,7 +70,7 @@ DEVICE float apply(const UnaryArgs& p, float x) {
     case kSin:
       return sin(x);
     case kSoftplus:
-      return (x < 0 ? 0 : x) + log1p(exp(-__builtin_fabsf(x)));
+      return softplus(x);
     case kSqr:
       return x * x;
     case kSqrt:
