@@ -185,6 +185,9 @@ void attention_cases(const Op&, const CaseSink& sink) {
     }
   }
   masked_stretch_cases(sink);
+  // More values than a device may have at once.
+  for (DType type : {DType::kF32, DType::kQ8_0})
+    emit_attention(sink, {16, 1100, 2, 1, 40, 2, 1}, type, type);
   emit_attention(sink, {4, 4, 2, 1, 17000, 1, 1}, DType::kF32, DType::kF32);
   const AttentionSize none = {16, 16, 4, 2, 0, 3, 1};
   emit_attention(sink, none, DType::kF32, DType::kF32, not_given(), "", {.scale = 0},

@@ -295,6 +295,9 @@ void paged_attention_cases(const Op&, const CaseSink& sink) {
   emit_paged(sink, {.d = 4, .dv = 4, .heads = 2, .k_heads = 1, .sequences = {{3, 16386}, {1, 9}}},
              f32, f32);
   emit_paged(sink, {.heads = 40, .k_heads = 1, .sequences = {{9, 30}}}, f32, f32);
+  // More values than a device may have at once.
+  for (const DType type : {f32, DType::kQ8_0})
+    emit_paged(sink, {.dv = 1100, .sequences = {{2, 40}}}, type, type);
   emit_paged(sink, {.sequences = {}, .idle_tokens = 2}, f32, f32);
   emit_paged(sink, {.sequences = {{0, 5}}}, f32, f32);
   emit_paged(sink, {.heads = 0, .k_heads = 1, .sequences = {{1, 5}}}, f32, f32);

@@ -5,6 +5,8 @@
 
 #define KERNEL extern "C" __attribute__((global))
 #define DEVICE static inline __attribute__((device, always_inline))
+/// Of a lambda, before its body.
+#define ALWAYS_INLINE __attribute__((always_inline))
 #define SHARED static __attribute__((shared))
 
 namespace shunt::cuda::gpu {
@@ -42,6 +44,15 @@ DEVICE void barrier() {
 DEVICE float shuffle_xor(float value, u32 mask) {
   return __nvvm_shfl_sync_bfly_f32(kAllLanes, value, mask, 31);
 }
+/// The value of a lane.
+DEVICE float shuffle(float value, u32 from) {
+  return __nvvm_shfl_sync_idx_f32(kAllLanes, value, (i32)from, 31);
+}
+DEVICE i64 shuffle(i64 value, u32 from) {
+  const i32 low = __nvvm_shfl_sync_idx_i32(kAllLanes, (i32)value, (i32)from, 31);
+  const i32 high = __nvvm_shfl_sync_idx_i32(kAllLanes, (i32)(value >> 32), (i32)from, 31);
+  return (i64)high << 32 | (u32)low;
+}
 DEVICE void warp_barrier() {
   __nvvm_bar_warp_sync(kAllLanes);
 }
@@ -72,6 +83,10 @@ DEVICE float add(float a, float b) {
 }
 DEVICE float largest(float a, float b) {
   return __builtin_fmaxf(a, b);
+}
+/// The larger one; not-a-number is the largest.
+DEVICE float largest_or_nan(float a, float b) {
+  return a > b || a != a ? a : b;
 }
 
 /// f of all lanes' values, in each lane. The order is the same in every run.
