@@ -1,0 +1,74 @@
+#include "backends/cuda/kernels/sort.h"
+
+#include <algorithm>
+#include <array>
+
+#include "backend_support/kernel_rows.h"
+#include "backends/cuda/kernel.h"
+#include "backends/cuda/kernels/row_threads.h"
+#include "shunt/ops/order.h"
+
+namespace shunt::cuda {
+
+namespace {
+
+bool argsort_descends(const NodeView& node) {
+  return node.params<ArgsortParams>().order == SortOrder::kDescending;
+}
+bool top_k_descends(const NodeView&) {
+  return true;
+}
+
+struct SortRow {
+  const Op& (*op)();
+  bool (*descends)(const NodeView& node);
+};
+constexpr std::array kSortRows = {SortRow{argsort_op, argsort_descends},
+                                  SortRow{top_k_op, top_k_descends}};
+
+class Sort final : public CudaKernel {
+ public:
+  explicit Sort(const SortRow& row) : row_(row) {}
+  const Op& op() const override { return row_.op(); }
+  std::string_view module() const override { return "sort"; }
+  Support supports(const NodeView&, const CudaTarget&) const override { return Support::yes(); }
+  std::size_t scratch(const NodeView& node, const CudaTarget&) const override {
+    const Tensor& x = node.source(0);
+    if (x.size(0) <= gpu::kSortChunk) return 0;
+    return static_cast<std::size_t>(slots(x) * 2 * x.size(0)) * sizeof(gpu::u64);
+  }
+
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
+    const Tensor& x = node.view().source(0);
+    const gpu::SortArgs params = {node.common(),
+                                  node.source(0),
+                                  node.result(),
+                                  {node.scratch().address},
+                                  slots(x),
+                                  x.size(0),
+                                  row_.descends(node.view()) ? 1U : 0U};
+    return {{.kernel = "sort_" + type_suffix({x.dtype}),
+             .items = x.size(0) == 0 ? 0 : slots(x),
+             .threads = row_threads(x.size(0)),
+             .parameters = bytes_of(params)}};
+  }
+
+ private:
+  /// All rows at once where they need no scratch.
+  static std::int64_t slots(const Tensor& x) {
+    constexpr std::int64_t kMostSlots = 256;
+    const std::int64_t rows = row_count(x);
+    return x.size(0) <= gpu::kSortChunk ? rows : std::min(rows, kMostSlots);
+  }
+
+  const SortRow& row_;
+};
+
+}  // namespace
+
+KernelList sort_kernels() {
+  static const KernelRows<Sort, CudaKernel> kernels(kSortRows);
+  return kernels.list();
+}
+
+}  // namespace shunt::cuda
