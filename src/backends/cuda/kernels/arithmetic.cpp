@@ -4,6 +4,7 @@
 #include "backends/cuda/kernel.h"
 #include "backends/cuda/kernels/arithmetic.h"
 #include "shunt/ops/elementwise.h"
+#include "shunt/ops/training.h"
 
 namespace shunt::cuda {
 
@@ -16,7 +17,7 @@ struct ArithmeticRow {
 constexpr std::array kArithmeticRows = {
     ArithmeticRow{add_op, gpu::kAdd}, ArithmeticRow{sub_op, gpu::kSub},
     ArithmeticRow{mul_op, gpu::kMul}, ArithmeticRow{div_op, gpu::kDiv},
-    ArithmeticRow{add1_op, gpu::kAdd}};
+    ArithmeticRow{add1_op, gpu::kAdd}, ArithmeticRow{acc_op, gpu::kAdd}};
 
 class Arithmetic final : public CudaKernel {
  public:
