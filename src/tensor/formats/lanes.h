@@ -11,11 +11,11 @@ inline constexpr int kLanes = 4;
 
 inline Lanes load_lanes(const float* from) {
   Lanes lanes;
-  std::memcpy(&lanes, from, sizeof lanes);
+  __builtin_memcpy(&lanes, from, sizeof lanes);
   return lanes;
 }
 inline void store_lanes(Lanes lanes, float* to) {
-  std::memcpy(to, &lanes, sizeof lanes);
+  __builtin_memcpy(to, &lanes, sizeof lanes);
 }
 inline Lanes all_lanes(float value) {
   return Lanes{value, value, value, value};

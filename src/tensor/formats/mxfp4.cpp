@@ -29,6 +29,15 @@ float power(int e) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(e) << 23);
 }
 
+/// 2^e, for e from -1022 to 1023.
+double power_of_two(int e) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
+}
+/// The exponent of the largest power of two that is not above a positive number.
+int exponent_of(double value) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52) - 1023;
+}
+
 }  // namespace
 
 void MXFP4::decode(const std::byte* block, float* values) {
@@ -45,15 +54,15 @@ void MXFP4::decode(const std::byte* block, float* values) {
 void MXFP4::encode(const float* values, const float* weights, std::byte* block) {
   // Values in units of the power of two below the largest, so that squares stay within F32.
   const float top = std::fabs(largest(values, kElements));
-  const int unit = top > 0 ? std::ilogb(top) : 0;
-  const double units = std::ldexp(1.0, -unit);
+  const int unit = top > 0 ? exponent_of(top) : 0;
+  const double units = power_of_two(-unit);
   float x[kElements];
   float magnitudes = 0;
   for (int i = 0; i < kElements; ++i) {
     x[i] = static_cast<float>(static_cast<double>(values[i]) * units);
     magnitudes += weights[i] * std::fabs(x[i]);
   }
-  const auto scale_of = [&](int e) { return std::ldexp(1.0f, e - kBias - unit); };
+  const auto scale_of = [&](int e) { return static_cast<float>(power_of_two(e - kBias - unit)); };
   int best = 0;
   float best_gain = 0;
   for (int e = std::max(unit - 1 + kBias, 0); e >= 0; --e) {
