@@ -3,6 +3,7 @@
 // Last, scales s of 4 bits for 16 parts of 16 elements.
 // `value = d * (s + 0.5) / 4 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/codebook_search.h"
 #include "tensor/formats/iq2_search.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"

@@ -3,6 +3,7 @@
 // and 4 bits of scale s.
 // `value = d * (s + 0.5) / 4 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/codebook_search.h"
 #include "tensor/formats/iq2_search.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"

@@ -3,6 +3,7 @@
 // s of 4 bits for 8 parts of 32 elements.
 // `value = d * (2 * s + 1) * vector`, with its sign.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/codebook_search.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"
 #include "tensor/formats/signed_vectors.h"
@@ -35,23 +36,34 @@ void IQ3_S::decode(const std::byte* block, float* values) {
   }
 }
 
-void IQ3_S::encode(const float* values, const float* weights, std::byte* block) {
-  static const CodebookSearch kSearch(kIq3SVectors, kIq3SLevels);
+namespace {
+
+template <class Search>
+void encode_iq3_s(const Search& search, const float* values, const float* weights,
+                  std::byte* block) {
   constexpr Scan kScan = {.from = 9.0f, .step = 0.75f, .count = 16, .also = 1.0f};
   constexpr Multiples kMultiples = {.first = 1, .step = 2, .count = 16};
-  const auto fit = fit_signed_vectors<kElements / Layout::kParts, false>(kSearch, values, weights,
-                                                                         kScan, kMultiples, 4);
-  std::uint8_t high[Layout::kVectors];
-  for (std::size_t i = 0; i < Layout::kVectors; ++i) {
-    block[Layout::kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
+  const auto fit = fit_signed_vectors<IQ3_S::kElements / IQ3_S::Layout::kParts, false>(
+      search, values, weights, kScan, kMultiples, 4);
+  std::uint8_t high[IQ3_S::Layout::kVectors];
+  for (std::size_t i = 0; i < IQ3_S::Layout::kVectors; ++i) {
+    block[IQ3_S::Layout::kLowBitsAt + i] = static_cast<std::byte>(fit.index[i] & 255);
     high[i] = static_cast<std::uint8_t>(fit.index[i] >> 8);
   }
   store_f16(fit.scale.d, block);
-  Fields<1, 1>::pack(high, Layout::kVectors, 0, block + Layout::kHighBitsAt);
+  Fields<1, 1>::pack(high, IQ3_S::Layout::kVectors, 0, block + IQ3_S::Layout::kHighBitsAt);
   for (std::size_t i = 0; i < fit.signs.size(); ++i) {
-    block[Layout::kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
+    block[IQ3_S::Layout::kSignsAt + i] = static_cast<std::byte>(fit.signs[i]);
   }
-  Fields<4, 1>::pack(fit.scale.k.data(), Layout::kParts, 0, block + Layout::kPartScalesAt);
+  Fields<4, 1>::pack(fit.scale.k.data(), IQ3_S::Layout::kParts, 0,
+                     block + IQ3_S::Layout::kPartScalesAt);
+}
+
+}  // namespace
+
+void IQ3_S::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq3SVectors, kIq3SLevels);
+  encode_iq3_s(kSearch, values, weights, block);
 }
 
 }  // namespace shunt::formats

@@ -3,6 +3,7 @@
 // and 4 bits of scale s.
 // `value = d * (s + 0.5) / 2 * vector`, with its sign.
 #include "tensor/formats/blocks.h"
+#include "tensor/formats/codebook_search.h"
 #include "tensor/formats/iq_codebooks.h"
 #include "tensor/formats/k_blocks.h"
 #include "tensor/formats/signed_vectors.h"
@@ -31,20 +32,30 @@ void IQ3_XXS::decode(const std::byte* block, float* values) {
   }
 }
 
-void IQ3_XXS::encode(const float* values, const float* weights, std::byte* block) {
-  static const CodebookSearch kSearch(kIq3XxsVectors, kIq3XxsLevels);
+namespace {
+
+template <class Search>
+void encode_iq3_xxs(const Search& search, const float* values, const float* weights,
+                    std::byte* block) {
   constexpr Scan kScan = {.from = 36.0f, .step = 3.0f, .count = 16, .also = 4.0f};
   constexpr Multiples kMultiples = {.first = 0.25f, .step = 0.5f, .count = 16};
-  const auto fit = fit_signed_vectors<kElements / Layout::kParts, true>(kSearch, values, weights,
-                                                                        kScan, kMultiples, 4);
+  const auto fit = fit_signed_vectors<IQ3_XXS::kElements / IQ3_XXS::Layout::kParts, true>(
+      search, values, weights, kScan, kMultiples, 4);
   store_f16(fit.scale.d, block);
-  for (std::size_t i = 0; i < Layout::kParts * Layout::kVectors; ++i) {
-    block[Layout::kIndicesAt + i] = static_cast<std::byte>(fit.index[i]);
+  for (std::size_t i = 0; i < IQ3_XXS::Layout::kParts * IQ3_XXS::Layout::kVectors; ++i) {
+    block[IQ3_XXS::Layout::kIndicesAt + i] = static_cast<std::byte>(fit.index[i]);
   }
-  for (std::size_t part = 0; part < Layout::kParts; ++part) {
+  for (std::size_t part = 0; part < IQ3_XXS::Layout::kParts; ++part) {
     const std::uint32_t bits = pack_even_signs(&fit.signs[part * 4], fit.scale.k[part]);
-    store_little(bits, block + Layout::kBitsAt + 4 * part);
+    store_little(bits, block + IQ3_XXS::Layout::kBitsAt + 4 * part);
   }
+}
+
+}  // namespace
+
+void IQ3_XXS::encode(const float* values, const float* weights, std::byte* block) {
+  static const CodebookSearch kSearch(kIq3XxsVectors, kIq3XxsLevels);
+  encode_iq3_xxs(kSearch, values, weights, block);
 }
 
 }  // namespace shunt::formats

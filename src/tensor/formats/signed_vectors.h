@@ -13,7 +13,6 @@
 #include <cstdint>
 
 #include "tensor/formats/block_scale.h"
-#include "tensor/formats/codebook_search.h"
 #include "tensor/formats/k_blocks.h"
 #include "tensor/formats/round.h"
 
@@ -26,16 +25,18 @@ struct SignedVectorFit {
   std::array<std::uint8_t, kBlockElements / 8> signs = {};  ///< of 8 elements: bit i of element i
 };
 
-template <std::size_t Part, bool EvenSigns, std::size_t Count, std::size_t Size, std::size_t Levels>
+/// `Search`: CodebookSearch, or what has its nearest(), vector() and kSize.
+template <std::size_t Part, bool EvenSigns, class Search>
 class SignedVectors {
+  static constexpr std::size_t kSize = Search::kSize;
+
  public:
   static constexpr std::size_t kElements = kBlockElements;
   static constexpr std::size_t kParts = kElements / Part;
-  static constexpr std::size_t kVectors = kElements / Size;
+  static constexpr std::size_t kVectors = kElements / kSize;
   using Fit = SignedVectorFit<kParts, kVectors>;
 
-  SignedVectors(const CodebookSearch<Count, Size, Levels>& search, const float* x, const float* w)
-      : search_(search), w_(w) {
+  SignedVectors(const Search& search, const float* x, const float* w) : search_(search), w_(w) {
     for (std::size_t i = 0; i < kElements; ++i) {
       x_[i] = std::fabs(x[i]);
       if (x[i] < 0) signs_[i / 8] = static_cast<std::uint8_t>(signs_[i / 8] | 1 << i % 8);
@@ -76,15 +77,15 @@ class SignedVectors {
 
   /// The amounts that a vector that is nearest at a scale adds to the sums.
   ScaleSums add_nearest(std::size_t vector, float inverse, std::size_t* index = nullptr) const {
-    const std::size_t at = vector * Size;
-    float scaled[Size];
-    for (std::size_t i = 0; i < Size; ++i) scaled[i] = x_[at + i] * inverse;
+    const std::size_t at = vector * kSize;
+    float scaled[kSize];
+    for (std::size_t i = 0; i < kSize; ++i) scaled[i] = x_[at + i] * inverse;
     const std::size_t nearest = search_.nearest(scaled, w_ + at);
     if (index != nullptr) *index = nearest;
     const auto& levels = search_.vector(nearest);
     Lanes xl = {};
     Lanes ll = {};
-    for (std::size_t i = 0; i < Size; i += kLanes) {
+    for (std::size_t i = 0; i < kSize; i += kLanes) {
       const Lanes level = load_lanes(levels.data() + i);
       const Lanes weighted = load_lanes(w_ + at + i) * level;
       xl += weighted * load_lanes(x_ + at + i);
@@ -96,8 +97,8 @@ class SignedVectors {
   ScaleSums sums_of(std::size_t part, float scale) const {
     ScaleSums sums;
     if (scale < kLeastScale) return sums;
-    for (std::size_t i = 0; i < Part / Size; ++i) {
-      const ScaleSums added = add_nearest(part * (Part / Size) + i, 1.0f / scale);
+    for (std::size_t i = 0; i < Part / kSize; ++i) {
+      const ScaleSums added = add_nearest(part * (Part / kSize) + i, 1.0f / scale);
       sums.xl += added.xl;
       sums.ll += added.ll;
     }
@@ -134,8 +135,8 @@ class SignedVectors {
   void move_wrong_sign(std::size_t group, float scale) {
     const auto gain_now = [&] {
       float gain = 0;
-      for (std::size_t i = 0; i < 8 / Size; ++i) {
-        gain += add_nearest(group * (8 / Size) + i, 1.0f / scale).gain(scale);
+      for (std::size_t i = 0; i < 8 / kSize; ++i) {
+        gain += add_nearest(group * (8 / kSize) + i, 1.0f / scale).gain(scale);
       }
       return gain;
     };
@@ -166,8 +167,8 @@ class SignedVectors {
       const float part_scale = scale.d * multiple;
       const float inverse = part_scale < kLeastScale ? 0.0f : 1.0f / part_scale;
       if (inverse > 0 && has_wrong_sign(group)) move_wrong_sign(group, part_scale);
-      for (std::size_t i = 0; i < 8 / Size; ++i) {
-        const std::size_t vector = group * (8 / Size) + i;
+      for (std::size_t i = 0; i < 8 / kSize; ++i) {
+        const std::size_t vector = group * (8 / kSize) + i;
         std::size_t index = 0;
         const ScaleSums added = add_nearest(vector, inverse, &index);
         settled.fit.index[vector] = static_cast<std::uint16_t>(index);
@@ -182,7 +183,7 @@ class SignedVectors {
 
   static constexpr std::uint8_t kNone = 0xff;
 
-  const CodebookSearch<Count, Size, Levels>& search_;
+  const Search& search_;
   const float* w_;
   float x_[kElements];  // magnitudes; negative where the sign is stored wrong
   std::array<std::uint8_t, kElements / 8> signs_ = {};
@@ -193,12 +194,11 @@ class SignedVectors {
   }();
 };
 
-/// Part and EvenSigns by name, the rest from the codebook.
-template <std::size_t Part, bool EvenSigns, std::size_t Count, std::size_t Size, std::size_t Levels>
-auto fit_signed_vectors(const CodebookSearch<Count, Size, Levels>& search, const float* x,
-                        const float* w, const Scan& scan, const Multiples& multiples, int tries) {
-  return SignedVectors<Part, EvenSigns, Count, Size, Levels>(search, x, w)
-      .fit(scan, multiples, tries);
+/// Part and EvenSigns by name, the rest from the search.
+template <std::size_t Part, bool EvenSigns, class Search>
+auto fit_signed_vectors(const Search& search, const float* x, const float* w, const Scan& scan,
+                        const Multiples& multiples, int tries) {
+  return SignedVectors<Part, EvenSigns, Search>(search, x, w).fit(scan, multiples, tries);
 }
 
 }  // namespace shunt::formats
