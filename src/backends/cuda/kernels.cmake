@@ -10,6 +10,8 @@ if(SHUNT_WERROR)
   list(APPEND cuda_flags -Werror)
 endif()
 set(cuda_base_flags --cuda-gpu-arch=sm_61 --cuda-feature=+ptx60)
+# Encoders of block formats are the host's code: long loops, whose text would be several times as long when unrolled.
+set(cuda_encoder_flags -Os -I${PROJECT_SOURCE_DIR}/include)
 
 # shunt_cuda_probe(OUT): whether the compiler makes PTX of a kernel.
 function(shunt_cuda_probe out)
@@ -45,8 +47,12 @@ function(shunt_cuda_modules out)
       string(REPLACE "/" "_" name ${name})
       set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.base.ptx)
       set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
+      set(flags ${cuda_flags} ${cuda_base_flags})
+      if(name MATCHES "^encode")
+        list(APPEND flags ${cuda_encoder_flags})
+      endif()
       add_custom_command(OUTPUT ${source}
-        COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
+        COMMAND ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
           -MD -MT ${source} -MF ${ptx}.d
         COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
         DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake

@@ -1,6 +1,7 @@
 // A destination at the sizes of a run.
 #pragma once
 
+#include "backends/cuda/gpu/ids.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/destination.h"
 
@@ -8,13 +9,12 @@ namespace shunt::cuda::gpu {
 
 struct Target {
   Tensor y;  ///< starts at the window
-  Tensor ids;
-  bool wide_ids;
+  Ids ids;
   i64 rows;  ///< of y
 };
 
 DEVICE Target target_of(const Destination& arg, const Run& run) {
-  Target target = {tensor_of(arg.y, run), tensor_of(arg.ids, run), arg.wide_ids != 0, 0};
+  Target target = {tensor_of(arg.y, run), ids_of(arg.ids, run), 0};
   for (int d = 0; d < kDims; ++d) target.y.data += size_of(arg.start[d], run) * target.y.stride[d];
   target.rows = target.y.n[1];
   return target;
@@ -22,14 +22,11 @@ DEVICE Target target_of(const Destination& arg, const Run& run) {
 
 /// The row that a row is written to. Null, with a fault reported, if there is none of its number.
 DEVICE u8* row_of(const Common& common, const Target& target, RowIndex at) {
-  if (target.ids.data == nullptr) return row_at(target.y, at);
-  const Tensor& ids = target.ids;
-  const u8* from = ids.data + at.i1 * ids.stride[0] + at.i2 % ids.n[1] * ids.stride[1] +
-                   at.i3 % ids.n[2] * ids.stride[2];
-  const i64 id = target.wide_ids ? *(const i64*)from : *(const i32*)from;
-  if (id >= 0 && id < target.rows) return row_at(target.y, id, at.i2, at.i3);
-  report(*common.run, common.node, kIndexOutOfRange, id, target.rows);
-  return nullptr;
+  const Tensor& ids = target.ids.tensor;
+  if (ids.data == nullptr) return row_at(target.y, at);
+  const i64 id =
+      checked_id(common, target.ids, at.i1, at.i2 % ids.n[1], at.i3 % ids.n[2], target.rows);
+  return id < 0 ? nullptr : row_at(target.y, id, at.i2, at.i3);
 }
 
 /// A tensor of these sizes without data.

@@ -355,17 +355,6 @@ DEVICE float gelu_erf(float x) {
   return scale_by_power(0.5f * x * y.value, y.power);
 }
 
-/// e^x in double precision, for x from -700 to 700. x = n ln 2 + r with |r| <= ln 2 / 2, and a
-/// Taylor polynomial of degree 13 for e^r, whose remainder is 4e-18 there.
-DEVICE double exp(double x) {
-  const double n = __builtin_rint(x * 1.44269504088896340736);
-  double r = __builtin_fma(n, -6.93147180369123816490e-01, x);  // n times this part is exact
-  r = __builtin_fma(n, -1.90821492927058770002e-10, r);
-  double p = 1;
-  for (int k = 13; k > 0; --k) p = __builtin_fma(p, r * (1.0 / k), 1.0);
-  return p * __builtin_bit_cast(double, (u64)((i64)n + 1023) << 52);
-}
-
 struct SinCos {
   double sin, cos;
 };

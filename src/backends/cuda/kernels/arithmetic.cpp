@@ -15,8 +15,8 @@ struct ArithmeticRow {
   gpu::ArithmeticOp code;
 };
 constexpr std::array kArithmeticRows = {
-    ArithmeticRow{add_op, gpu::kAdd}, ArithmeticRow{sub_op, gpu::kSub},
-    ArithmeticRow{mul_op, gpu::kMul}, ArithmeticRow{div_op, gpu::kDiv},
+    ArithmeticRow{add_op, gpu::kAdd},  ArithmeticRow{sub_op, gpu::kSub},
+    ArithmeticRow{mul_op, gpu::kMul},  ArithmeticRow{div_op, gpu::kDiv},
     ArithmeticRow{add1_op, gpu::kAdd}, ArithmeticRow{acc_op, gpu::kAdd}};
 
 class Arithmetic final : public CudaKernel {

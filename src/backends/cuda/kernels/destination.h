@@ -9,8 +9,7 @@ namespace shunt::cuda::gpu {
 struct Destination {
   TensorArg y;
   Size start[kDims];  ///< of the window
-  TensorArg ids;      ///< numbers of rows along dimension 1; its data may be null
-  u64 wide_ids;       ///< of I64, else of I32
+  IdsArg ids;         ///< numbers of rows along dimension 1; its data may be null
 };
 
 }  // namespace shunt::cuda::gpu

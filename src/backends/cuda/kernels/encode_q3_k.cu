@@ -1,0 +1,7 @@
+#include "backends/cuda/gpu/encode.h"
+
+#pragma clang force_cuda_host_device begin
+#include "tensor/formats/q3_k.cpp"
+#pragma clang force_cuda_host_device end
+
+ENCODE(Q3_K)
