@@ -101,8 +101,8 @@ class CodebookVectors {
 
  private:
   std::array<float, Levels - 1> middles_ = {};
-  std::array<float, Size> factors_ = {};
-  std::array<std::array<float, Size>, Count> vectors_ = {};
+  alignas(kLanesAlign) std::array<float, Size> factors_ = {};
+  alignas(kLanesAlign) std::array<std::array<float, Size>, Count> vectors_ = {};
   std::array<std::array<std::uint8_t, Size>, Count> digits_ = {};  ///< the levels' numbers
 };
 

@@ -75,7 +75,7 @@ class ShiftedVectors {
     Lanes ll = {};
     for (std::size_t v = 0; v < kShiftVectors; ++v) {
       const std::size_t at = shift_part * ShiftPart + v * kSize;
-      float scaled[kSize];
+      alignas(kLanesAlign) float scaled[kSize];
       for (std::size_t i = 0; i < kSize; ++i) scaled[i] = x_[at + i] * inverse - shift;
       const std::size_t index = search.nearest(scaled, w_ + at);
       result.index[v] = static_cast<std::uint16_t>(index);

@@ -2,16 +2,20 @@
 // itself. GCC and clang have such vectors on every machine.
 #pragma once
 
-#include <cstring>
+#include <cstddef>
 
 namespace shunt::formats {
 
 using Lanes = float __attribute__((vector_size(16)));
 inline constexpr int kLanes = 4;
+/// Arrays that lanes are loaded from begin at multiples of this: then a load is one instruction,
+/// also of devices, whose local memory is slow.
+inline constexpr std::size_t kLanesAlign = sizeof(Lanes);
 
+/// `from`: at a multiple of kLanesAlign.
 inline Lanes load_lanes(const float* from) {
   Lanes lanes;
-  __builtin_memcpy(&lanes, from, sizeof lanes);
+  __builtin_memcpy(&lanes, __builtin_assume_aligned(from, kLanesAlign), sizeof lanes);
   return lanes;
 }
 inline void store_lanes(Lanes lanes, float* to) {

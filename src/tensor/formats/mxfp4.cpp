@@ -56,7 +56,7 @@ void MXFP4::encode(const float* values, const float* weights, std::byte* block) 
   const float top = std::fabs(largest(values, kElements));
   const int unit = top > 0 ? exponent_of(top) : 0;
   const double units = power_of_two(-unit);
-  float x[kElements];
+  alignas(kLanesAlign) float x[kElements];
   float magnitudes = 0;
   for (int i = 0; i < kElements; ++i) {
     x[i] = static_cast<float>(static_cast<double>(values[i]) * units);

@@ -145,7 +145,7 @@ class LinePart {
  private:
   static float allowed(float minimum) { return AnySign ? minimum : std::max(0.0f, minimum); }
 
-  float x_[static_cast<std::size_t>(N)];
+  alignas(kLanesAlign) float x_[static_cast<std::size_t>(N)];
   const float* w_ = nullptr;
   float low_ = 0;
   float range_ = 0;

@@ -78,7 +78,7 @@ class SignedVectors {
   /// The amounts that a vector that is nearest at a scale adds to the sums.
   ScaleSums add_nearest(std::size_t vector, float inverse, std::size_t* index = nullptr) const {
     const std::size_t at = vector * kSize;
-    float scaled[kSize];
+    alignas(kLanesAlign) float scaled[kSize];
     for (std::size_t i = 0; i < kSize; ++i) scaled[i] = x_[at + i] * inverse;
     const std::size_t nearest = search_.nearest(scaled, w_ + at);
     if (index != nullptr) *index = nearest;
@@ -185,7 +185,7 @@ class SignedVectors {
 
   const Search& search_;
   const float* w_;
-  float x_[kElements];  // magnitudes; negative where the sign is stored wrong
+  alignas(kLanesAlign) float x_[kElements];  // magnitudes; negative where the sign is stored wrong
   std::array<std::uint8_t, kElements / 8> signs_ = {};
   std::array<std::uint8_t, kElements / 8> wrong_ = [] {
     std::array<std::uint8_t, kElements / 8> none;

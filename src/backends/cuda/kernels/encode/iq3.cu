@@ -52,20 +52,18 @@ DEVICE void list_neighbours(const CopyArgs& p) {
 struct Iq3S {
   static constexpr int kElements = formats::IQ3_S::kElements;
   DEVICE void encode(const CopyArgs& p, const float* values, std::byte* block) {
-    std::array<float, kElements> ones;
-    for (float& each : ones) each = 1;
+    const auto ones = formats::equal_weights<kElements>();
     const TableSearch<kVectorsS> search = {*p.table};
-    formats::encode_iq3_s(search, formats::FiniteValues<formats::IQ3_S>(values).data(), ones.data(),
-                          block);
+    formats::encode_iq3_s(search, formats::finite_values<formats::IQ3_S>(values).data(),
+                          ones.data(), block);
   }
 };
 struct Iq3Xxs {
   static constexpr int kElements = formats::IQ3_XXS::kElements;
   DEVICE void encode(const CopyArgs& p, const float* values, std::byte* block) {
-    std::array<float, kElements> ones;
-    for (float& each : ones) each = 1;
+    const auto ones = formats::equal_weights<kElements>();
     const TableSearch<kVectorsXxs> search = {*p.table};
-    formats::encode_iq3_xxs(search, formats::FiniteValues<formats::IQ3_XXS>(values).data(),
+    formats::encode_iq3_xxs(search, formats::finite_values<formats::IQ3_XXS>(values).data(),
                             ones.data(), block);
   }
 };
