@@ -1,6 +1,6 @@
 // Each fault that the twin knows leads to an error that names the failure, or to the right result.
-#include "backends/zdnn/networks.h"
 #include "backends/zdnn/support.h"
+#include "support/networks.h"
 
 namespace shunt::test::faults_test {
 namespace {

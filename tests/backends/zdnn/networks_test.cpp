@@ -1,5 +1,5 @@
 // Whole graphs, as BERT and Gemma have them, on the accelerator and the CPU together.
-#include "backends/zdnn/networks.h"
+#include "support/networks.h"
 
 #include <set>
 

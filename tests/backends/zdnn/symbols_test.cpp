@@ -1,7 +1,7 @@
 // Functions that came with version 1.1 of the library are used where they are there, one by one.
 // Each may be missing without the others.
-#include "backends/zdnn/networks.h"
 #include "backends/zdnn/own_device.h"
+#include "support/networks.h"
 
 namespace shunt::test::symbols_test {
 namespace {

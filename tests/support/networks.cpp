@@ -1,4 +1,4 @@
-#include "backends/zdnn/networks.h"
+#include "support/networks.h"
 
 #include <gtest/gtest.h>
 
