@@ -78,6 +78,11 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const gguf::File& start, const 
                                                  Device& cpu, const TrainOptions& options,
                                                  const gguf::File* checkpoint) {
   SHUNT_TRY(check_train_options(options));
+  if (!cpu.memory().host_accessible()) {
+    return fail(ErrorCode::kUnsupported,
+                "{} can't train: parameters must be in memory that the host can access",
+                cpu.name());
+  }
   const auto make = [&]() -> Result<std::unique_ptr<Trainer>> {
     auto state = std::make_unique<State>(start, text, cpu, options);
     SHUNT_ASSIGN(state->model, read_model(start));

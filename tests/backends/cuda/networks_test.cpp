@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "backends/cuda/cuda_devices.h"
 #include "graph/reference.h"
+#include "model/definition.h"
 #include "shunt/gguf.h"
+#include "shunt/gradients.h"
 #include "shunt/train.h"
-#include "shunt/vocabulary.h"
 #include "support/models.h"
 #include "support/networks.h"
 #include "tensor/byte_order.h"
@@ -106,48 +108,111 @@ INSTANTIATE_TEST_SUITE_P(, CudaNetworks,
                                          NamedNetwork{"convolutions", convolutions}),
                          [](const auto& test) { return std::string(test.param.name); });
 
-class CudaTraining : public CudaDevices {
- protected:
-  /// All weights after some steps on a device.
-  std::vector<float> trained(std::string_view name, const gguf::File& start,
-                             const TrainingText& text) {
-    const auto device = registry_->find(name);
-    EXPECT_TRUE(device) << device.error().message();
-    const auto trainer =
-        Trainer::create(start, text, **device, {.context = 24, .rows = 2, .steps = 3, .warmup = 1});
-    EXPECT_TRUE(trainer) << trainer.error().message();
-    for (int i = 0; i < 3; ++i) {
-      const auto step = (*trainer)->step();
-      EXPECT_TRUE(step) << step.error().message();
+/// The loss of a model and its gradients by all weights.
+class TrainingStep {
+ public:
+  TrainingStep() {
+    GraphBuilder g;
+    const gguf::File file = gguf::File::open(model_.path()).value();
+    const auto definition = read_model(file).value();
+    const LossGraph loss = definition->build_loss(g, {.context = kTokens, .rows = kRows}).value();
+    std::vector<Value> values;
+    for (const WeightLeaf& weight : loss.weights) {
+      weights.push_back(weight.leaf);
+      values.push_back({weight.leaf});
+      RefTensor& numbers = leaves[weight.leaf];
+      numbers = RefTensor(sizes_of(weight.info->tensor));
+      const auto bytes = file.data(*weight.info);
+      for (std::size_t k = 0; k < numbers.data.size(); ++k)
+        numbers.data[k] = load_little<float>(bytes.data() + k * sizeof(float));
     }
-    const std::string path = model_.folder().file("trained.gguf");
-    EXPECT_TRUE((*trainer)->save_model(path));
-    const gguf::File file = *gguf::File::open(path);
-    std::vector<float> weights;
-    for (const gguf::TensorInfo& info : file.tensors()) {
-      const auto bytes = file.data(info);
-      for (std::size_t at = 0; at < bytes.size(); at += sizeof(float))
-        weights.push_back(load_little<float>(bytes.data() + at));
+    const auto by = gradients(g, loss.loss, values).value();
+    for (const Value& each : by) {
+      gradient_nodes.push_back(each.id);
+      EXPECT_TRUE(g.output(each, "gradient " + std::to_string(each.id)));
     }
-    return weights;
+    graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+    const std::int64_t vocabulary = definition->shape().vocabulary;
+    fill(loss.tokens, [&](std::size_t k) { return static_cast<double>((7 * k + 3) % vocabulary); });
+    fill(loss.positions, [](std::size_t k) { return static_cast<double>(k % kTokens); });
+    fill(loss.mask, [](std::size_t k) {
+      const std::size_t column = k % kTokens, row = k / kTokens % kTokens;
+      return column <= row ? 0.0 : -std::numeric_limits<double>::infinity();
+    });
+    fill(loss.labels, [&](std::size_t k) {
+      const std::size_t at = k / vocabulary;
+      return k % vocabulary == (11 * at + 5) % vocabulary ? 1.0 : 0.0;
+    });
+  }
+
+  /// All weights after three steps of gradient descent on a device.
+  std::vector<double> trained_on(std::span<Device* const> devices) const {
+    std::map<NodeId, RefTensor> now = leaves;
+    auto run = GraphRun::create(graph, devices, now, {.by_ability = true});
+    EXPECT_TRUE(run) << run.error().message();
+    for (const Segment& segment : (*run)->plan().segments()) {
+      EXPECT_EQ(segment.device, 0) << graph->describe(segment.nodes.front());
+    }
+    for (int step = 0; step < 3; ++step) {
+      const Status status = (*run)->plan().run();
+      EXPECT_TRUE(status) << status.error().message();
+      for (std::size_t w = 0; w < weights.size(); ++w) {
+        const RefTensor gradient = (*run)->output(gradient_nodes[w]).value();
+        RefTensor& values = now[weights[w]];
+        for (std::size_t k = 0; k < values.data.size(); ++k)
+          values.data[k] -= 0.1 * gradient.data[k];
+        const Address at = (*run)->address(weights[w]);
+        std::vector<float> floats(values.data.begin(), values.data.end());
+        EXPECT_TRUE(at.buffer->write(at.offset, std::as_bytes(std::span(floats))));
+      }
+    }
+    std::vector<double> all;
+    for (const NodeId weight : weights) {
+      const RefTensor& values = now[weight];
+      all.insert(all.end(), values.data.begin(), values.data.end());
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::int64_t kTokens = 24, kRows = 2;
+
+  static Sizes sizes_of(const Tensor& tensor) { return max_sizes(tensor.shape); }
+  template <class F>
+  void fill(Value leaf, const F& value) {
+    RefTensor numbers(sizes_of(graph->node(leaf.id).result));
+    for (std::size_t k = 0; k < numbers.data.size(); ++k) numbers.data[k] = value(k);
+    leaves[leaf.id] = std::move(numbers);
   }
 
   SynthModel model_{tiny_shape()};
+  std::shared_ptr<const Graph> graph;
+  std::vector<NodeId> weights, gradient_nodes;
+  std::map<NodeId, RefTensor> leaves;
 };
 
+using CudaTraining = CudaDevices;
+
 TEST_F(CudaTraining, ThreeStepsGiveTheParametersOfTheCpu) {
-  const gguf::File start = gguf::File::open(model_.path()).value();
-  const auto tokenizer = text::Tokenizer::create(*vocabulary_from_gguf(start));
-  const TrainingText text = *read_training_text(
-      *tokenizer, "the cat sat on the mat</s>\nthe dog ran to the cat</s>\na bird sang</s>\n");
-  const std::vector<float> cpu = trained("cpu0", start, text);
-  const std::vector<float> cuda = trained("cuda0", start, text);
+  const TrainingStep step;
+  const std::vector<double> cuda = step.trained_on(*devices());
+  const std::vector<std::string> only_cpu = {"cpu0"};
+  const std::vector<double> cpu = step.trained_on(*registry_->select(only_cpu));
   ASSERT_EQ(cpu.size(), cuda.size());
-  float most = 0;
+  double most = 0;
   for (std::size_t i = 0; i < cpu.size(); ++i) most = std::max(most, std::abs(cpu[i] - cuda[i]));
-  EXPECT_LT(most, 1e-4F);
+  EXPECT_LT(most, 1e-4);
   EXPECT_GT(most, 0) << "is it the device that computes?";
   EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
+TEST_F(CudaTraining, OfTheTrainerNeedsMemoryOfTheHost) {
+  const SynthModel model(tiny_shape());
+  const gguf::File start = gguf::File::open(model.path()).value();
+  const auto trainer = Trainer::create(start, {}, **registry_->find("cuda0"), {});
+  ASSERT_FALSE(trainer);
+  EXPECT_EQ(trainer.error().code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(trainer.error().message(), testing::HasSubstr("cuda0 can't train"));
 }
 
 }  // namespace

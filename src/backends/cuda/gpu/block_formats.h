@@ -31,20 +31,12 @@
 namespace shunt::cuda::gpu {
 
 // Instances of a kernel: M(T) for each format.
-#define FOR_BLOCK_FORMATS(M)                                                                    \
-  M(Q4_0)                                                                                       \
-  M(Q4_1)                                                                                       \
-  M(Q5_0)                                                                                       \
-  M(Q5_1)                                                                                       \
-  M(Q8_0)                                                                                       \
-  M(Q8_1)                                                                                       \
-  M(MXFP4)                                                                                      \
-  M(Q2_K)                                                                                       \
-  M(Q3_K)                                                                                       \
-  M(Q4_K)                                                                                       \
-  M(Q5_K)                                                                                       \
-  M(Q6_K) M(Q8_K) M(IQ1_S) M(IQ1_M) M(IQ2_XXS) M(IQ2_XS) M(IQ2_S) M(IQ3_XXS) M(IQ3_S) M(IQ4_NL) \
-      M(IQ4_XS) M(TQ1_0) M(TQ2_0)
+// clang-format off
+#define FOR_BLOCK_FORMATS(M) \
+  M(Q4_0) M(Q4_1) M(Q5_0) M(Q5_1) M(Q8_0) M(Q8_1) M(MXFP4) M(Q2_K) M(Q3_K) \
+  M(Q4_K) M(Q5_K) M(Q6_K) M(Q8_K) M(IQ1_S) M(IQ1_M) M(IQ2_XXS) M(IQ2_XS) \
+  M(IQ2_S) M(IQ3_XXS) M(IQ3_S) M(IQ4_NL) M(IQ4_XS) M(TQ1_0) M(TQ2_0)
+// clang-format on
 
 /// Elements `first`, a multiple of eight, and those after it of a row.
 template <class Format>
