@@ -22,6 +22,21 @@ DEVICE int lane_of_group() {
 DEVICE int lane_group() {
   return (int)lane() / kGroupLanes;
 }
+/// The keys of a group of lanes, null where one is hidden, and a lane's parts of their products.
+using KeyRows = const u8* [kGroupLanes];
+using KeySums = float[kGroupLanes];
+/// Adds the parts of a group's lanes. Lane r gets the product of key r.
+template <int kHalf = kGroupLanes / 2>
+DEVICE float dot_of_lane(KeySums& parts) {
+  const bool upper = (lane_of_group() & kHalf) != 0;
+  for (int r = 0; r < kHalf; ++r) {
+    const float low = parts[r], high = parts[r + kHalf];
+    parts[r] = (upper ? high : low) + shuffle_xor(upper ? low : high, kHalf);
+  }
+  if constexpr (kHalf > 1) return dot_of_lane<kHalf / 2>(parts);
+  return parts[0];
+}
+
 /// The sums of weighted values that a lane has.
 inline constexpr int kSumsPerLane = kValuePart / kGroupLanes;
 using ValueSums = float[kSumsPerLane];
@@ -41,12 +56,15 @@ struct PlainRows {
   static constexpr int kRun = 1;
   /// The value of sum i.
   DEVICE i64 place(int i) { return lane_of_group() + i * kGroupLanes; }
-  /// This lane's part of the product of a query and a key, of n elements.
-  DEVICE float dot(const u8* query, i64 query_stride, const u8* key, i64 stride, i64 n) {
-    float sum = 0;
-    for (i64 d = lane_of_group(); d < n; d += kGroupLanes)
-      sum += load<F32>(query, d, query_stride) * load<T>(key, d, stride);
-    return sum;
+  /// Adds this lane's part of the products of a query with keys, of n elements, to `dots`.
+  DEVICE void add_products(KeySums& dots, const u8* query, i64 query_stride, const KeyRows& keys,
+                           i64 stride, i64 n) {
+    for (i64 d = lane_of_group(); d < n; d += kGroupLanes) {
+      const float q = load<F32>(query, d, query_stride);
+#pragma unroll
+      for (int r = 0; r < kGroupLanes; ++r)
+        if (keys[r] != nullptr) dots[r] += q * load<T>(keys[r], d, stride);
+    }
   }
   /// Adds the weighted values from `first` on, n of them.
   DEVICE void add_values(ValueSums& sums, float weight, const u8* row, i64 stride, i64 first,
@@ -65,14 +83,19 @@ struct BlockRows {
   DEVICE i64 place(int i) {
     return i / kGroup * kGroupLanes * kGroup + lane_of_group() * kGroup + i % kGroup;
   }
-  DEVICE float dot(const u8* query, i64 query_stride, const u8* key, i64, i64 n) {
-    float sum = 0;
+  DEVICE void add_products(KeySums& dots, const u8* query, i64 query_stride, const KeyRows& keys,
+                           i64, i64 n) {
     for (i64 d = lane_of_group() * kGroup; d < n; d += kGroupLanes * kGroup) {
-      float k[kGroup];
-      decode<Format>(key, d, k);
-      for (int i = 0; i < kGroup; ++i) sum += load<F32>(query, d + i, query_stride) * k[i];
+      float q[kGroup];
+      for (int i = 0; i < kGroup; ++i) q[i] = load<F32>(query, d + i, query_stride);
+#pragma unroll
+      for (int r = 0; r < kGroupLanes; ++r) {
+        if (keys[r] == nullptr) continue;
+        float k[kGroup];
+        decode<Format>(keys[r], d, k);
+        for (int i = 0; i < kGroup; ++i) dots[r] += q[i] * k[i];
+      }
     }
-    return sum;
   }
   DEVICE void add_values(ValueSums& sums, float weight, const u8* row, i64, i64 first, i64 n) {
     for_each_run<BlockRows>(n, [&](int i) ALWAYS_INLINE {
@@ -161,7 +184,7 @@ DEVICE AttentionPart attend_part(const AttentionInputs& in, const AttentionTenso
   const i64 first_value = query.value_part * kValuePart;
   AttentionPart part = {-__builtin_inff(), 0};
   for (i64 tile = query.first + warp() * kWarp; tile < query.end; tile += kAttentionThreads) {
-    // In a round each group has a key, that of its lane with the number of the round.
+    // Key r of a group is that of its lane r. It has key 0, then the one kLaneGroups further.
     const i64 rest = query.end - tile;
     const int rounds = rest < kWarp ? (int)(rest + kLaneGroups - 1) / kLaneGroups : kGroupLanes;
     const i64 n = tile + lane_of_group() * kLaneGroups + lane_group();
@@ -169,18 +192,16 @@ DEVICE AttentionPart attend_part(const AttentionInputs& in, const AttentionTenso
     if (warp_reduce<largest_or_nan>(bias) == kHidden) continue;
     const bool hidden = bias == kHidden;
     const i64 row = hidden ? -1 : row_of(n);
-    float dot = 0;
+    KeyRows key_rows;
+    for (int r = 0; r < kGroupLanes; ++r) {
+      const i64 of = shuffle(row, (u32)(lane_group() * kGroupLanes + r));
+      key_rows[r] = of < 0 ? nullptr : keys + of * t.k.stride[2];
+    }
+    KeySums dots = {};
     with_rows(in.k_type, [&](auto rows) {
-      for (int round = 0; round < rounds; ++round) {
-        const i64 of = shuffle(row, (u32)(lane_group() * kGroupLanes + round));
-        float sum = 0;
-        if (of >= 0)
-          sum = rows.dot(q, t.q.stride[0], keys + of * t.k.stride[2], t.k.stride[0], t.q.n[0]);
-        for (u32 mask = kGroupLanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
-        if (lane_of_group() == round) dot = sum;
-      }
+      rows.add_products(dots, q, t.q.stride[0], key_rows, t.k.stride[0], t.q.n[0]);
     });
-    float score = dot * in.scale;
+    float score = dot_of_lane(dots) * in.scale;
     if (in.softcap != 0) score = in.softcap * tanh(score / in.softcap);
     score = hidden ? kHidden : score + bias;
     const float largest = largest_or_nan(part.largest, warp_reduce<largest_or_nan>(score));
