@@ -27,10 +27,11 @@ class MatmulScratch {
       columns = take(elements * 4);
     }
     if (ids == 0) return;
-    const auto picks = static_cast<std::size_t>(element_count(node.source(ids).shape));
+    picks = element_count(node.source(ids).shape);
+    const auto count = static_cast<std::size_t>(picks);
     const auto experts = static_cast<std::size_t>(node.source(0).size(2));
-    most_tiles = std::min(picks, experts) + picks / gpu::kMatmulColumns;
-    entries = take(picks * 4);
+    most_tiles = std::min(count, experts) + count / gpu::kMatmulColumns;
+    entries = take(count * 4);
     counts = take(experts * 4);
     tiles = take(most_tiles * sizeof(gpu::ExpertTile));
     tile_count = take(4);
@@ -38,6 +39,7 @@ class MatmulScratch {
 
   std::size_t columns = 0, scales = 0;
   std::size_t entries = 0, counts = 0, tiles = 0, tile_count = 0;  ///< of matmul_id
+  std::int64_t picks = 0;                                          ///< ids
   std::size_t most_tiles = 0;
   std::size_t bytes = 0;
 
@@ -101,8 +103,10 @@ std::vector<LaunchPlan> product_launches(const BoundNode& node, gpu::MatmulArgs 
     add_launch("matmul_columns", "matmul_convert_" + type_suffix({x.dtype}), element_count(x.shape),
                256);
   }
-  if (params.experts.tile_count.address != 0)
-    add_launch("matmul_experts", "matmul_experts", std::min<std::int64_t>(tiles, 1), 1);
+  if (params.experts.tile_count.address != 0) {
+    add_launch("matmul_experts", "matmul_check_experts", scratch.picks, 256);
+    add_launch("matmul_experts", "matmul_sort_experts", std::min<std::int64_t>(tiles, 1), 1);
+  }
   add_launch(product_module(type), "matmul_" + type_suffix({type}),
              ceil_div(view.result().size(0), gpu::kMatmulRows) * tiles, 1, gpu::kMatmulThreads);
   return launches;

@@ -1,5 +1,5 @@
-// The chosen experts of a matmul_id in order. One block; a warp has an expert and looks for it
-// among all entries, 32 at a time.
+// The chosen experts of a matmul_id: a check of their numbers, and their order. The order is found
+// by one block. A warp has an expert and looks for it among all entries, 32 at a time.
 #include "backends/cuda/gpu/ids.h"
 #include "backends/cuda/kernels/matmul.h"
 
@@ -41,14 +41,22 @@ DEVICE void list_tiles(const ExpertLists& lists, i64 experts) {
 
 }  // namespace
 
-KERNEL void matmul_experts(MatmulArgs p) {
+/// By itself, since a fault that is found in a block stops a part of its threads.
+KERNEL void matmul_check_experts(MatmulArgs p) {
+  const Run& run = *p.common.run;
+  if (is_stopped(run)) return;
+  const Ids ids = ids_of(p.ids, run);
+  if (is_idle(ids.tensor)) return;
+  const i64 experts = tensor_of(p.w, run).n[2];
+  for_each_element(ids.tensor,
+                   [&](i64 u, RowIndex at) { checked_id(p.common, ids, u, at.i1, 0, experts); });
+}
+
+KERNEL void matmul_sort_experts(MatmulArgs p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Ids ids = ids_of(p.ids, run);
   const i64 experts = tensor_of(p.w, run).n[2];
-  const i64 count = ids.tensor.n[0] * ids.tensor.n[1];
-  for (i64 entry = thread(); entry < count; entry += threads())
-    checked_id(p.common, ids, entry % ids.tensor.n[0], entry / ids.tensor.n[0], 0, experts);
   for (i64 expert = warp(); expert < experts; expert += warps()) {
     const u32 found = for_each_entry(ids, expert, [](u32, u32) {});
     if (lane() == 0) p.experts.counts[expert] = found;
