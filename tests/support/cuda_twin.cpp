@@ -65,6 +65,11 @@ std::uint64_t CudaTwin::calls(const char* function) const {
   return find<std::uint64_t(const char*)>("cuda_twin_count_calls")(function);
 }
 
+std::uint64_t CudaTwin::copies_between_devices() const {
+  constexpr int kBetweenDevices = 3;
+  return find<std::uint64_t(int)>("cuda_twin_count_copies")(kBetweenDevices);
+}
+
 std::vector<std::string> CudaTwin::findings() const {
   const auto count = find<std::size_t()>("cuda_twin_findings");
   const auto get = find<int(std::size_t, const char**, const char**)>("cuda_twin_finding");

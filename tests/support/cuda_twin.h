@@ -34,6 +34,8 @@ class CudaTwin {
   std::uint64_t live(int kind) const;
   /// Calls of a function of the driver since the start.
   std::uint64_t calls(const char* function) const;
+  /// Copies directly from one device to another since the start.
+  std::uint64_t copies_between_devices() const;
   /// The findings of the checks, as "check: text".
   std::vector<std::string> findings() const;
 

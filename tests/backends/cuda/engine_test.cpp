@@ -1,0 +1,110 @@
+// Models on CUDA devices: the same as on the CPU, for each type of weights, on two unlike devices
+// with and without direct copies, and on one that is too small.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "backends/cuda/cuda_devices.h"
+#include "engine/model_state.h"
+#include "support/engine_run.h"
+#include "support/models.h"
+
+namespace shunt::test::cuda_engine_test {
+namespace {
+
+using testing::IsEmpty;
+
+double distance(const EngineRun& a, const EngineRun& b) {
+  RefTensor x({static_cast<std::int64_t>(a.logits.size()), 1, 1, 1});
+  RefTensor y = x;
+  std::ranges::copy(a.logits, x.data.begin());
+  std::ranges::copy(b.logits, y.data.begin());
+  return nmse(x, y);
+}
+
+class CudaEngine : public CudaDevices {
+ protected:
+  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings) {
+    registry_.reset();
+    for (const auto& [name, value] : settings) twin_.set(name, value);
+    twin_.restart();
+    open();
+  }
+  Result<EngineRun> run(const std::string& path, const std::vector<std::string>& names,
+                        const std::vector<Pin>& pins = {}) const {
+    SHUNT_ASSIGN(const auto chosen, registry_->select(names));
+    LoadOptions options;
+    options.session = small_session();
+    options.memory_margin = 0;
+    options.placement.rules_only = true;
+    options.placement.pins = pins;
+    return run_engine(path, chosen, options);
+  }
+  /// The devices that compute a step.
+  static std::set<std::string> used(const EngineRun& run) {
+    std::set<std::string> names;
+    for (const LedgerRow& row : run.session->ledger().rows) {
+      if (row.purpose == Purpose::kActivations) names.insert(row.device);
+    }
+    return names;
+  }
+};
+
+class CudaEngineTypes : public CudaEngine, public testing::WithParamInterface<DType> {};
+
+TEST_P(CudaEngineTypes, MatchTheCpu) {
+  SynthOptions options;
+  options.dtype = GetParam();
+  if (trait(GetParam()).block_elements == 256) options.width = options.feed_forward = 256;
+  const SynthModel model(options);
+  const auto cuda = run(model.path(), {"cuda0"});
+  const auto cpu = run(model.path(), {"cpu0"});
+  ASSERT_TRUE(cuda) << cuda.error().message();
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  // Each rounds the other operand of quantised weights to 8 bits in blocks of its own.
+  EXPECT_LT(distance(*cuda, *cpu), trait(GetParam()).quantized ? 2e-3 : 1e-9);
+  EXPECT_THAT(used(*cuda), testing::Contains("cuda0"));
+  EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaEngineTypes,
+                         testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
+                                         DType::kQ4_0, DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST_F(CudaEngine, TwoUnlikeDevicesGiveTheTextOfOne) {
+  const SynthModel model;
+  const auto alone = run(model.path(), {"cuda0"});
+  ASSERT_TRUE(alone) << alone.error().message();
+  for (const char* peers : {"on", "off"}) {
+    reopen({{"CUDA_TWIN_PROFILE", "h200,t4"}, {"CUDA_TWIN_PEERS", peers}});
+    const auto direct = twin_.copies_between_devices();
+    const auto both = run(model.path(), {"cuda0", "cuda1"}, {{"blk\\.1\\..*", "cuda1"}});
+    ASSERT_TRUE(both) << both.error().message();
+    EXPECT_THAT(used(*both), testing::IsSupersetOf({"cuda0", "cuda1"}));
+    EXPECT_EQ(twin_.copies_between_devices() > direct, std::string_view(peers) == "on");
+    EXPECT_EQ(both->tokens, alone->tokens);
+    EXPECT_LT(distance(*both, *alone), 1e-12);
+    EXPECT_THAT(twin_.findings(), IsEmpty());
+  }
+}
+
+TEST_F(CudaEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {
+  SynthOptions options;
+  options.width = options.feed_forward = 256;
+  options.layers = 4;
+  const SynthModel model(options);
+  const auto cpu = run(model.path(), {"cpu0"});
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  constexpr std::uint64_t kCard = std::uint64_t{6} << 20;
+  ASSERT_GT(cpu->model->predicted().allocated("cpu0"), kCard);
+  reopen({{"CUDA_TWIN_MEMORY", std::to_string(kCard).c_str()}});
+  const auto shared = run(model.path(), {"cuda0"});
+  ASSERT_TRUE(shared) << shared.error().message();
+  EXPECT_THAT(used(*shared), testing::IsSupersetOf({"cuda0", "cpu0"}));
+  EXPECT_EQ(shared->tokens, cpu->tokens);
+  EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace shunt::test::cuda_engine_test
