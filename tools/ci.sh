@@ -267,6 +267,20 @@ consume() {
   fi
 }
 
+# Every case of every operation on every profile of the twin, in three orders of its work. Only "custom" may be left to the CPU.
+cuda_step() {
+  local profile seed
+  for profile in p40 t4 a100 rtx4090 orin h200 b200; do
+    for seed in 1 2 3; do
+      CUDA_TWIN_PROFILE=$profile CUDA_TWIN_ORDER=$seed build/release/bin/shunt check-ops --device cuda0 \
+        --library cuda=build/release/twins/cuda/libcuda.so.1 >build/cuda-ops
+      echo "$profile, seed $seed: $(tail -n 1 build/cuda-ops)"
+      awk 'NR > 1 && NF >= 5 && $1 != "custom" && $5 > 0' build/cuda-ops | tee build/cuda-unsupported
+      [[ ! -s build/cuda-unsupported ]] || fail "cuda0 does not compute all operations"
+    done
+  done
+}
+
 twin_step() {
   use_compiler_cache "${TMPDIR:-/tmp}"
   tools/prove-twin --flags cmake/compiler.cmake "$@"
@@ -360,6 +374,7 @@ ci() {
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then
     step "the twins alone, with their own flags" tools/prove-twin
+    step "CUDA: all profiles, three orders" cuda_step
     step "tidy: all files" tools/check-tidy --all .
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang

@@ -39,12 +39,14 @@ TEST_P(Conformance, Op) {
   const auto device = (*registry)->find(under_test.device);
   if (!device) GTEST_SKIP() << under_test.label << ": " << device.error().message();
   std::size_t excused = 0;
+  std::size_t seen = 0;
   CheckOpOptions options;
   options.skip = [&, &tested = under_test](std::string_view name, std::string_view each) {
     const auto covers = [&](const Exclusion& exclusion) {
       return exclusion.op == name && each.find(exclusion.case_contains) != std::string_view::npos;
     };
-    const bool skipped = std::ranges::any_of(tested.exclusions, covers);
+    const bool skipped =
+        seen++ % tested.every != 0 || std::ranges::any_of(tested.exclusions, covers);
     excused += skipped ? 1 : 0;
     return skipped;
   };
