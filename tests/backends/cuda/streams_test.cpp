@@ -1,0 +1,137 @@
+// Streams and events of CUDA devices, and the bits of their results: in each order of the twin's
+// work, on each profile, beside another registry.
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+#include "backends/cuda/cuda_devices.h"
+#include "support/networks.h"
+
+namespace shunt::test::cuda_streams_test {
+namespace {
+
+using testing::IsEmpty;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class CudaStreams : public CudaDevices {
+ protected:
+  Device& device() const { return **registry_->find("cuda0"); }
+  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings) {
+    registry_.reset();
+    for (const auto& [name, value] : settings) twin_.set(name, value);
+    twin_.restart();
+    open();
+  }
+  std::vector<double> output_of(const Network& network) const {
+    auto run = GraphRun::create(network.graph, *devices(), network.leaves);
+    EXPECT_TRUE(run) << run.error().message();
+    const Status status = (*run)->plan().run();
+    EXPECT_TRUE(status) << status.error().message();
+    return (*run)->output(network.graph->outputs()[0]).value().data;
+  }
+};
+
+TEST_F(CudaStreams, TimedEventsHaveTimesOfTheHostsClock) {
+  const auto stream = device().open_stream();
+  ASSERT_TRUE(stream);
+  const auto event = (*stream)->create_timed_event();
+  ASSERT_TRUE(event);
+  const auto buffer = device().memory().allocate(1 << 20);
+  ASSERT_TRUE(buffer);
+  const std::vector<std::byte> bytes(1 << 20);
+  double last = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double before = now();
+    ASSERT_TRUE((*stream)->write({buffer->get(), 0}, bytes, {}, event->get()));
+    ASSERT_TRUE((*event)->wait());
+    const double after = now();
+    const auto times = (*event)->times();
+    ASSERT_TRUE(times.has_value());
+    // The clock's anchor is known as exactly as other processes let it be.
+    constexpr double kAnchorError = 10;
+    EXPECT_GE(times->begin, before - kAnchorError);
+    EXPECT_LE(times->begin, times->end);
+    EXPECT_LE(times->end, after + kAnchorError);
+    EXPECT_GT(times->begin, last) << "each time anew";
+    last = times->begin;
+  }
+}
+
+TEST_F(CudaStreams, EventsWithoutTimesHaveNone) {
+  const auto stream = device().open_stream();
+  const auto event = (*stream)->create_event();
+  ASSERT_TRUE(event);
+  const auto buffer = device().memory().allocate(16);
+  const std::vector<std::byte> bytes(16);
+  ASSERT_TRUE((*stream)->write({buffer->get(), 0}, bytes, {}, event->get()));
+  ASSERT_TRUE((*event)->wait());
+  EXPECT_FALSE((*event)->times().has_value());
+}
+
+TEST_F(CudaStreams, AnEventOutlivesItsStream) {
+  std::unique_ptr<Event> event;
+  const auto buffer = device().memory().allocate(16);
+  const std::vector<std::byte> bytes(16);
+  {
+    const auto stream = device().open_stream();
+    event = std::move(*(*stream)->create_event());
+    ASSERT_TRUE((*stream)->write({buffer->get(), 0}, bytes, {}, event.get()));
+  }
+  EXPECT_TRUE(event->wait());
+  event.reset();
+  registry_.reset();
+}
+
+TEST_F(CudaStreams, ACancelledRunLeavesTheNextOneAlone) {
+  const Rows rows;
+  auto run = GraphRun::create(rows.graph, *devices(), rows.leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  std::atomic<bool> cancel = true;
+  const Status cancelled = (*run)->plan().run(&cancel);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
+  cancel = false;
+  EXPECT_TRUE((*run)->plan().run(&cancel));
+}
+
+TEST_F(CudaStreams, TwoRegistriesComputeSideBySide) {
+  const Network network = bert();
+  const std::vector<double> alone = output_of(network);
+  auto other = Registry::create(twin_.options());
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_EQ(output_of(network), alone);
+  std::swap(registry_, *other);
+  EXPECT_EQ(output_of(network), alone);
+  other->reset();
+  EXPECT_EQ(output_of(network), alone) << "the other one has released its context";
+  EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
+TEST_F(CudaStreams, ResultsHaveTheSameBitsInEachOrderOfWork) {
+  for (Network (*make)() : {bert, gemma}) {
+    const Network network = make();
+    const std::vector<double> in_order = output_of(network);
+    for (const char* seed : {"1", "2", "3"}) {
+      reopen({{"CUDA_TWIN_ORDER", seed}});
+      EXPECT_EQ(output_of(network), in_order) << "seed " << seed;
+      EXPECT_THAT(twin_.findings(), IsEmpty());
+    }
+    reopen({{"CUDA_TWIN_ORDER", "0"}});
+  }
+}
+
+TEST_F(CudaStreams, ResultsHaveTheSameBitsOnEachProfile) {
+  const Network network = gemma();
+  const std::vector<double> expected = output_of(network);
+  for (const char* profile : {"p40", "t4", "a100", "rtx4090", "orin", "b200"}) {
+    reopen({{"CUDA_TWIN_PROFILE", profile}});
+    EXPECT_EQ(output_of(network), expected) << profile;
+    EXPECT_THAT(twin_.findings(), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test::cuda_streams_test
