@@ -331,6 +331,13 @@ bool allows(const Extent& extent, AccessFlags access, bool constant) {
   return !(extent.read_only && (access & kWrite) != 0) && !(constant && !extent.is_constant());
 }
 
+/// Whether all lanes have the same address.
+bool is_one(const Addresses& addresses) {
+  std::uint64_t differences = 0;
+  for (const std::uint64_t at : addresses.at) differences |= at ^ addresses.at[0];
+  return differences == 0;
+}
+
 bool is_fast(PtxSpace space) {
   return space == PtxSpace::kGlobal || space == PtxSpace::kShared;
 }
@@ -376,8 +383,8 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
   PtxSpace space = constant ? PtxSpace::kGlobal : extra.space;
   if (space == PtxSpace::kGeneric) space = common_space(addresses);
   if (!is_fast(space)) {
-    // Of parameters by name, all lanes read the same.
-    if (space == PtxSpace::kParam && base.bank == Bank::kNone) active &= 0u - active;
+    // One lane stands for all that read the same parameter.
+    if (space == PtxSpace::kParam && is_one(addresses)) active &= 0u - active;
     return resolve_each(warp, space, addresses, extra, access, active, spots);
   }
   measure(addresses, active, bytes);
@@ -386,7 +393,7 @@ bool resolve(Warp& warp, const Arg& base, std::int64_t offset, const MemoryExtra
                       addresses.high > addresses.low && addresses.high <= area.end &&
                       (addresses.bits & (bytes - 1)) == 0 &&
                       (area.extent == nullptr || allows(*area.extent, access, constant));
-  count(warp, space, addresses, active, bytes, access);
+  if (!constant) count(warp, space, addresses, active, bytes, access);
   if (!inside) {
     if (constant) space = PtxSpace::kConst;
     return resolve_each(warp, space, addresses, extra, access, active, spots);

@@ -50,9 +50,9 @@ typedef struct cuda_twin_kernel_counts {
   uint64_t instructions; /* of warps */
   uint64_t kinds[13]; /* integer, float, half, double, convert, move, memory, atomic, warp, barrier,
                          control, tensor, other */
-  uint64_t global_bytes_read, global_bytes_written;
-  uint64_t global_sectors; /* of 32 bytes, by warp instruction */
-  uint64_t bank_conflicts; /* extra passes over shared memory */
+  uint64_t global_bytes_read, global_bytes_written; /* constant memory not included */
+  uint64_t global_sectors;                          /* of 32 bytes, by warp instruction */
+  uint64_t bank_conflicts;                          /* extra passes over shared memory */
 } cuda_twin_kernel_counts;
 /* Since the start or the last reset of counts; of all kernels for a null name. 0 if no such kernel
  * ran. */
