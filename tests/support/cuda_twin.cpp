@@ -70,6 +70,12 @@ std::uint64_t CudaTwin::copies_between_devices() const {
   return find<std::uint64_t(int)>("cuda_twin_count_copies")(kBetweenDevices);
 }
 
+KernelCounts CudaTwin::counts(const std::string& kernel) const {
+  KernelCounts counts = {};
+  find<int(const char*, KernelCounts*)>("cuda_twin_count_kernel")(kernel.c_str(), &counts);
+  return counts;
+}
+
 std::vector<std::string> CudaTwin::findings() const {
   const auto count = find<std::size_t()>("cuda_twin_findings");
   const auto get = find<int(std::size_t, const char**, const char**)>("cuda_twin_finding");

@@ -9,6 +9,14 @@
 
 namespace shunt::test {
 
+/// What the launches of a kernel did (cuda_twin_kernel_counts in cuda_twin/control.h).
+struct KernelCounts {
+  std::uint64_t launches, blocks, instructions, kinds[13];
+  std::uint64_t bytes_read, bytes_written;  ///< of global memory, by all lanes
+  std::uint64_t sectors;                    ///< of 32 bytes
+  std::uint64_t bank_conflicts;
+};
+
 /// The twin as after its start, with one device. The constructor drops all earlier state. It must
 /// outlive all registries that use it.
 class CudaTwin {
@@ -36,6 +44,8 @@ class CudaTwin {
   std::uint64_t calls(const char* function) const;
   /// Copies directly from one device to another since the start.
   std::uint64_t copies_between_devices() const;
+  /// Since the start or restart(). Zeros if no such kernel ran.
+  KernelCounts counts(const std::string& kernel) const;
   /// The findings of the checks, as "check: text".
   std::vector<std::string> findings() const;
 
