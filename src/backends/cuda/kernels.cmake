@@ -1,4 +1,4 @@
-# How kernels become PTX: shunt_cuda_modules().
+# How kernels become PTX: shunt_cuda_modules(); for tests, shunt_cuda_ptx().
 # -DSHUNT_CUDA_CLANG=PATH gives another one. What was found is not kept, and a build configures again when a clang++ was installed.
 file(GLOB installed_compilers CONFIGURE_DEPENDS /usr/bin/clang++* /usr/local/bin/clang++*)
 find_program(SHUNT_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 clang++-22 clang++ NO_CACHE)
@@ -32,9 +32,37 @@ function(shunt_cuda_probe out)
   endif()
 endfunction()
 
+# shunt_cuda_ptx(OUT NAME KERNEL): compiles a file of kernels and sets OUT to the generated source, whose k_NAME_base is the PTX. Without a
+# compiler that is null.
+function(shunt_cuda_ptx out name kernel)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
+  set(${out} ${source} PARENT_SCOPE)
+  set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  get_property(works GLOBAL PROPERTY SHUNT_CUDA_WORKS)
+  if(NOT works)
+    file(CONFIGURE OUTPUT ${source} CONTENT
+      "namespace shunt::cuda {\nextern const char* const k_${name}_base;\nconst char* const k_${name}_base = nullptr;\n}\n")
+    return()
+  endif()
+  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.base.ptx)
+  set(embed ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/embed.cmake)
+  set(flags ${cuda_flags} ${cuda_base_flags})
+  if(name MATCHES "^encode")
+    list(APPEND flags ${cuda_encoder_flags})
+  endif()
+  add_custom_command(OUTPUT ${source}
+    COMMAND ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
+      -MD -MT ${source} -MF ${ptx}.d
+    COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${embed}
+    DEPENDS ${kernel} ${embed}
+    DEPFILE ${ptx}.d
+    COMMENT "Compiling CUDA kernels ${name}" VERBATIM)
+endfunction()
+
 # shunt_cuda_modules(OUT): compiles kernels/*.cu and sets OUT to the generated sources that contain the PTX. module_list.inc has the table.
 function(shunt_cuda_modules out)
   shunt_cuda_probe(works)
+  set_property(GLOBAL PROPERTY SHUNT_CUDA_WORKS ${works})
   set(rows "")
   set(declarations "")
   set(sources "")
@@ -45,19 +73,7 @@ function(shunt_cuda_modules out)
       cmake_path(RELATIVE_PATH kernel BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/kernels OUTPUT_VARIABLE name)
       string(REGEX REPLACE "\\.cu$" "" name ${name})
       string(REPLACE "/" "_" name ${name})
-      set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.base.ptx)
-      set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
-      set(flags ${cuda_flags} ${cuda_base_flags})
-      if(name MATCHES "^encode")
-        list(APPEND flags ${cuda_encoder_flags})
-      endif()
-      add_custom_command(OUTPUT ${source}
-        COMMAND ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
-          -MD -MT ${source} -MF ${ptx}.d
-        COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
-        DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/embed.cmake
-        DEPFILE ${ptx}.d
-        COMMENT "Compiling CUDA kernels ${name}" VERBATIM)
+      shunt_cuda_ptx(source ${name} ${kernel})
       list(APPEND sources ${source})
       string(APPEND declarations "extern const char* const k_${name}_base;\n")
       string(APPEND rows "  {\"${name}\", Level::kBase, k_${name}_base},\n")
@@ -71,6 +87,5 @@ const ModuleText kModules[] = {
 ${rows}};
 " @ONLY)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/module_declarations.inc CONTENT "${declarations}" @ONLY)
-  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()

@@ -2,6 +2,9 @@
 // the driver at each call, and what stays allocated.
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
+
 #include "backends/cuda/cuda_devices.h"
 #include "shunt/ops.h"
 
@@ -154,6 +157,77 @@ TEST_F(CudaDevices, AStepBelowOneFailsTheRunAndNotTheNextOne) {
   const Status status = (*run)->plan().run();
   EXPECT_TRUE(status) << status.error().message();
   EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
+/// Not-a-number gives not-a-number. Ops along rows keep it in its row, the first of two.
+TEST_F(CudaDevices, NotANumberStays) {
+  using Function = Result<Value> (*)(GraphBuilder&, Operand);
+  constexpr std::array<Function, 31> kOfAnElement = {
+      abs,
+      ceil,
+      cos,
+      elu,
+      exp,
+      expm1,
+      floor,
+      gelu,
+      gelu_erf,
+      gelu_quick,
+      hardsigmoid,
+      hardswish,
+      log,
+      neg,
+      relu,
+      round,
+      sigmoid,
+      silu,
+      sin,
+      softplus,
+      sqr,
+      sqrt,
+      tanh,
+      trunc,
+      [](GraphBuilder& g, Operand x) { return leaky_relu(g, x); },
+      [](GraphBuilder& g, Operand x) {
+        return clamp(g, x, {-1, 1});
+      },
+      [](GraphBuilder& g, Operand x) {
+        return scale(g, x, {2, 1});
+      },
+      [](GraphBuilder& g, Operand x) { return xielu(g, x, {}); },
+      [](GraphBuilder& g, Operand x) { return reglu(g, x, x); },
+      [](GraphBuilder& g, Operand x) { return swiglu(g, x, x); },
+      [](GraphBuilder& g, Operand x) { return swiglu_oai(g, x, x); }};
+  constexpr std::array<Function, 4> kOfARow = {
+      [](GraphBuilder& g, Operand x) { return softmax(g, x); },
+      [](GraphBuilder& g, Operand x) { return norm(g, x); },
+      [](GraphBuilder& g, Operand x) { return l2_norm(g, x); },
+      [](GraphBuilder& g, Operand x) { return rms_norm(g, x); }};
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {3, 2}));
+  std::vector<NodeId> of_an_element, of_a_row;
+  const auto add = [&](Function function, std::vector<NodeId>& to) {
+    const auto y = function(g, x);
+    ASSERT_TRUE(y) << y.error().message();
+    to.push_back(y->id);
+    ASSERT_TRUE(g.output(y, "y" + std::to_string(y->id)));
+  };
+  for (const Function function : kOfAnElement) add(function, of_an_element);
+  for (const Function function : kOfARow) add(function, of_a_row);
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  RefTensor values(Sizes{3, 2, 1, 1});
+  values.data = {0.5, std::numeric_limits<double>::quiet_NaN(), 0.5, 1, 0.5, 0.25};
+  auto run = GraphRun::create(graph, *devices(), {{x->id, values}});
+  ASSERT_TRUE(run) << run.error().message();
+  ASSERT_TRUE((*run)->plan().run());
+  const auto expect_nans = [&](NodeId id, std::vector<bool> expected) {
+    const auto y = (*run)->output(id);
+    ASSERT_TRUE(y);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(std::isnan(y->data[i]), expected[i]) << graph->describe(id) << " " << i;
+  };
+  for (const NodeId id : of_an_element) expect_nans(id, {false, true, false, false, false, false});
+  for (const NodeId id : of_a_row) expect_nans(id, {true, true, true, false, false, false});
 }
 
 TEST_F(CudaDevices, ASecondRunGivesTheSameBits) {

@@ -1,6 +1,6 @@
 // Gated units, an element a thread.
+#include "backends/cuda/gpu/activations.h"
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/gated.h"
 

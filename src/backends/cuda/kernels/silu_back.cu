@@ -1,6 +1,6 @@
 // The gradient of silu, an element a thread.
+#include "backends/cuda/gpu/activations.h"
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/silu_back.h"
 

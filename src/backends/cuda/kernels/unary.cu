@@ -1,6 +1,6 @@
 // Functions of one element, an element a thread. All threads of a launch take the same case.
+#include "backends/cuda/gpu/activations.h"
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/unary.h"
 

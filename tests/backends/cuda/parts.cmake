@@ -1,0 +1,4 @@
+# The kernels of math_test, compiled like those of the backend.
+include(${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels.cmake)
+shunt_cuda_ptx(kernels math_kernels ${CMAKE_CURRENT_LIST_DIR}/math_kernels.cu)
+list(APPEND backend_test_parts ${kernels})
