@@ -66,9 +66,10 @@ void rope_cases(const Op&, const CaseSink& sink) {
   };
   rope_section_cases(sink);
   constexpr std::array kSizes = {
-      Size{{2, 1, 1, 1}, 2},   Size{{64, 1, 1, 1}, 64}, Size{{64, 3, 5, 1}, 64},
-      Size{{64, 3, 5, 2}, 32}, Size{{80, 2, 9, 1}, 80}, Size{{80, 2, 3, 1}, 20},
-      Size{{7, 2, 3, 1}, 4},   Size{{16, 4, 0, 1}, 16}, Size{{128, 2, 2, 1}, 128},
+      Size{{2, 1, 1, 1}, 2},       Size{{64, 1, 1, 1}, 64}, Size{{64, 3, 5, 1}, 64},
+      Size{{64, 3, 5, 2}, 32},     Size{{80, 2, 9, 1}, 80}, Size{{80, 2, 3, 1}, 20},
+      Size{{7, 2, 3, 1}, 4},       Size{{16, 4, 0, 1}, 16}, Size{{128, 2, 2, 1}, 128},
+      Size{{1044, 2, 2, 1}, 1040},
   };
   for (RopeMode mode : {RopeMode::kNormal, RopeMode::kNeox}) {
     const Params strided = Params::of(RopeParams{.dims = 8, .mode = mode});
