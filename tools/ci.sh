@@ -360,6 +360,7 @@ ci() {
   step "release: build" build_step release SHUNT_TESTS=ON SHUNT_BENCH=ON --
   # No test passes or fails by its time, so executables may run side by side.
   step "release: tests" test_step release --parallel "$(nproc)"
+  step "PTX: assembled, where the CUDA toolkit is" tools/check-ptx build/release 75
   step "installed, and moved" install_step
   step "prove-twin: its faults are noticed" tools/prove-twin-test
   for argument in $(tools/prove-twin --list); do step "the twin $argument alone" twin_step "$argument"; done
@@ -375,6 +376,7 @@ ci() {
   if [[ $full ]]; then
     step "the twins alone, with their own flags" tools/prove-twin
     step "CUDA: all profiles, three orders" cuda_step
+    step "PTX: assembled for all targets" tools/check-ptx build/release
     step "tidy: all files" tools/check-tidy --all .
     step "clang: build" build_step clang --
     step "clang: tests" test_step clang

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 
-#include "base/ceil_div.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
@@ -65,7 +64,7 @@ class MappedAllocation final : public Allocation {
     SHUNT_TRY(context_->call<&Symbols::mem_granularity>(&granularity, &properties, 0U));
     if (!std::has_single_bit(granularity))
       return fail(ErrorCode::kDevice, "the driver's granularity of memory is {}", granularity);
-    bytes_ = ceil_div(bytes, granularity) * granularity;
+    bytes_ = (bytes + granularity - 1) / granularity * granularity;
     SHUNT_TRY(context_->call<&Symbols::mem_address_reserve>(&address_, bytes_, std::size_t{0},
                                                             DevicePointer{0}, std::uint64_t{0}));
     MemoryHandle handle = 0;

@@ -49,6 +49,7 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   }
   if (parsed.peers) {
     std::vector<CudaDevice*> all;
+    all.reserve(devices.size());
     for (const auto& device : devices) all.push_back(device.get());
     CudaDevice::connect(all);
   }
