@@ -48,9 +48,9 @@ Status StreamEvent::wait() {
 std::optional<WorkTimes> StreamEvent::times() const {
   if (!begin_ || !recorded_) return std::nullopt;
   const auto begin = begin_->seconds();
-  const auto end = end_->seconds();
-  if (!begin || !end) return std::nullopt;
-  return WorkTimes{*begin, *end};
+  const auto lasted = end_->seconds_since(*begin_);
+  if (!begin || !lasted) return std::nullopt;
+  return WorkTimes{*begin, *begin + *lasted};
 }
 
 Result<std::unique_ptr<EventStream>> EventStream::create(std::unique_ptr<NativeStream> native,
@@ -203,12 +203,20 @@ Status EventStream::wait_for(StreamEvent& event) {
 }
 
 Status EventStream::drain() {
-  SHUNT_TRY(history_->health().check());
+  DeviceHealth& health = history_->health();
+  SHUNT_TRY(health.check());
   const std::uint64_t last = history_->begin();
-  SHUNT_TRY(native_->record(*idle_));
-  SHUNT_TRY(wait_until_complete(*idle_, clock_, *history_, last));
+  if (const Status recorded = native_->record(*idle_); !recorded) {
+    // Nothing reports when the work ends, and memory may not be freed under it.
+    health.lose(recorded.error());
+    return health.check();
+  }
+  const Status complete = wait_until_complete(*idle_, clock_, *history_, last);
+  // Work that waits for another, lost device may never end: then no call may wait for it.
+  if (!complete && !health.is_lost() && native_->is_busy()) health.lose_hung();
+  SHUNT_TRY(complete);
   history_->poll();
-  return history_->health().check();
+  return health.check();
 }
 
 Status EventStream::synchronize() {

@@ -28,6 +28,13 @@ class NativeEvent {
   virtual Result<bool> wait(std::chrono::milliseconds most) = 0;
   /// When it was complete: seconds of std::chrono::steady_clock. Asked only of timed events.
   virtual std::optional<double> seconds() const { return std::nullopt; }
+  /// Seconds from an earlier event of the same stream to this one. By default the difference of
+  /// their seconds(); a device that measures this itself is more exact.
+  virtual std::optional<double> seconds_since(const NativeEvent& begin) const {
+    const auto from = begin.seconds(), to = seconds();
+    if (!from || !to) return std::nullopt;
+    return *to - *from;
+  }
 };
 
 /// A failure of a stream, as its vendor reports it.

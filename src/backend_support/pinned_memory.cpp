@@ -13,6 +13,10 @@ Result<std::unique_ptr<Buffer>> PinnedMemory::allocate(std::size_t bytes) {
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
   auto data = allocate_(wanted);
   if (!data) {
+    const ErrorCode code = data.error().code();
+    // Of a device that fails, ordinary memory is no use either.
+    if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported)
+      return Error(std::move(data.error()));
     {
       const std::lock_guard lock(mutex_);
       if (refused_.count++ == 0) {

@@ -25,7 +25,7 @@ class PinnedMemory final : public BufferType {
   std::string_view name() const override { return name_; }
   std::size_t alignment() const override { return host_memory().alignment(); }
   bool host_accessible() const override { return true; }
-  /// OutOfMemory if there is no ordinary memory either.
+  /// OutOfMemory if there is no ordinary memory either. Other errors of the vendor are passed on.
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   /// For Device::warnings(): one, with the number of refusals, or none.
   std::vector<DeviceWarning> warnings() const;

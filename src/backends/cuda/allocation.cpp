@@ -110,7 +110,7 @@ struct KindRow {
   MemoryKind kind;
   std::string_view name;
   bool (*in_driver)(const Symbols&);
-  Attribute attribute;  ///< of devices that have it
+  Attribute attribute;  ///< 0 on devices that lack it
   Result<std::unique_ptr<Allocation>> (*allocate)(const MemoryOwner&, std::size_t);
 };
 constexpr std::array kKinds = {
@@ -118,7 +118,7 @@ constexpr std::array kKinds = {
             make_allocation<MappedAllocation>},
     KindRow{MemoryKind::kPlain, "plain memory", always, kCapabilityMajor,
             make_allocation<PlainAllocation>},
-    KindRow{MemoryKind::kManaged, "managed memory", has_managed, kManagedMemory,
+    KindRow{MemoryKind::kManaged, "managed memory", has_managed, kConcurrentManagedAccess,
             make_allocation<ManagedAllocation>},
     KindRow{MemoryKind::kHost, "memory of the host", always, kIntegrated,
             make_allocation<HostAllocation>},

@@ -27,6 +27,14 @@ class CudaBackend final : public Backend {
   std::string note_;
 };
 
+Result<std::unique_ptr<CudaDevice>> open_device(const std::shared_ptr<Driver>& driver, int ordinal,
+                                                const CudaOptions& options) {
+  DeviceNumber number = 0;
+  SHUNT_TRY(driver->check(driver->symbols().device_get(&number, ordinal),
+                          name_of<&Symbols::device_get>()));
+  return CudaDevice::create(driver, number, ordinal, options);
+}
+
 Result<std::unique_ptr<Backend>> create(const Options& options) {
   if (!has_modules()) {
     return fail(ErrorCode::kUnsupported,
@@ -36,17 +44,16 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   const CudaOptions parsed = parse_options(options);
   std::vector<std::unique_ptr<CudaDevice>> devices;
   std::string note;
+  // A device keeps its number, whatever the others' fate.
   for (int i = 0; i < driver->device_count(); ++i) {
-    DeviceNumber number = 0;
-    SHUNT_TRY(
-        driver->check(driver->symbols().device_get(&number, i), name_of<&Symbols::device_get>()));
-    auto device = CudaDevice::create(driver, number, static_cast<int>(devices.size()), parsed);
+    auto device = open_device(driver, i, parsed);
     if (device) {
       devices.push_back(std::move(*device));
     } else {
-      note += (note.empty() ? "" : "; ") + device.error().message();
+      note += fmt::format("{}cuda{}: {}", note.empty() ? "" : "; ", i, device.error().message());
     }
   }
+  if (devices.empty() && !note.empty()) return fail(ErrorCode::kUnsupported, "{}", note);
   if (parsed.peers) {
     std::vector<CudaDevice*> all;
     all.reserve(devices.size());

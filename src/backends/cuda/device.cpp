@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "backend_support/event_stream.h"
 #include "backend_support/host_memory_facts.h"
@@ -77,6 +78,12 @@ bool are_peers(const Context& a, const Context& b) {
   return can(a, b) && can(b, a);
 }
 
+/// Lets one context use plain memory of another. It may have been enabled before.
+bool enable_access(const Context& user, const Context& owner) {
+  const Status enabled = user.call<&Symbols::ctx_enable_peer_access>(owner.handle(), 0U);
+  return enabled || is_vendor_code(enabled.error(), kPeerAccessEnabled);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Driver>& driver,
@@ -109,8 +116,11 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   info.kind = DeviceKind::kGpu;
   info.priority = 10;
   info.memory_total = facts.memory();
-  if (memory == MemoryKind::kHost) set_host_memory(info);
-  if (memory == MemoryKind::kManaged) info.memory_total += host_memory_total();
+  if (facts.attribute(kIntegrated) != 0) {
+    set_host_memory(info);
+  } else if (memory == MemoryKind::kManaged) {
+    info.memory_total += host_memory_total();
+  }
   info.twin = driver->is_twin();
   info.asynchronous = true;
   info.speed = speed_of(facts);
@@ -133,18 +143,20 @@ CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const 
       clock_(std::make_shared<DeviceClock>(context_)) {}
 
 void CudaDevice::connect(std::span<CudaDevice* const> devices) {
-  for (CudaDevice* device : devices) {
-    std::vector<DeviceNumber> readers;
-    for (CudaDevice* other : devices) {
-      if (other == device || !are_peers(*device->context_, *other->context_)) continue;
-      const Status enabled =
-          device->context_->call<&Symbols::ctx_enable_peer_access>(other->context_->handle(), 0U);
-      if (!enabled && !is_vendor_code(enabled.error(), kPeerAccessEnabled)) continue;
-      device->peers_.push_back(&other->memory_);
-      readers.push_back(other->context_->device());
+  std::map<CudaDevice*, std::vector<DeviceNumber>> readers;
+  for (std::size_t a = 0; a < devices.size(); ++a) {
+    for (std::size_t b = a + 1; b < devices.size(); ++b) {
+      CudaDevice* const pair[] = {devices[a], devices[b]};
+      if (!are_peers(*pair[0]->context_, *pair[1]->context_)) continue;
+      if (!enable_access(*pair[0]->context_, *pair[1]->context_)) continue;
+      if (!enable_access(*pair[1]->context_, *pair[0]->context_)) continue;
+      for (const int i : {0, 1}) {
+        pair[i]->peers_.push_back(&pair[1 - i]->memory_);
+        readers[pair[1 - i]].push_back(pair[i]->context_->device());
+      }
     }
-    device->memory_.set_peers(std::move(readers));
   }
+  for (auto& [device, numbers] : readers) device->memory_.set_peers(std::move(numbers));
 }
 
 bool CudaDevice::can_copy_from(const BufferType& type) const {

@@ -23,6 +23,8 @@ class DeviceClock {
   /// When an event of the device was complete: seconds of std::chrono::steady_clock. Nothing if the
   /// driver does not know it.
   std::optional<double> seconds(EventHandle event);
+  /// Seconds between two events of a stream, to half a microsecond.
+  std::optional<double> between(EventHandle begin, EventHandle end) const;
 
  private:
   Status renew();

@@ -31,6 +31,8 @@ constexpr std::array kNamedCodes = {
                "check with nvidia-smi that the driver sees the device"},
     VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
                ErrorCode::kUnsupported, "install a newer driver"},
+    VendorCode{kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", ErrorCode::kUnsupported, ""},
+    VendorCode{kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", ErrorCode::kUnsupported, ""},
 };
 /// After these nothing of the context works any more.
 constexpr std::array kContextEnds = {
@@ -98,8 +100,9 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<Driver> driver,
 }
 
 Context::~Context() {
-  if (own_word_ != 0) release<&Symbols::mem_free>(own_word_);
+  seen_losses_ = driver_->losses();  // what is left to do needs no answer of the device
   if (own_stream_ != nullptr) release<&Symbols::stream_destroy>(own_stream_);
+  if (own_word_ != 0) release<&Symbols::mem_free>(own_word_);
   if (!health_->is_hung()) (void)driver_->symbols().device_primary_ctx_release(device_);
 }
 
@@ -131,22 +134,21 @@ Status Context::check_alive() const {
   const std::lock_guard lock(alive_mutex_);
   const int losses = driver_->losses();
   if (seen_losses_ == losses) return health_->check();
-  seen_losses_ = losses;
   const auto submitted = query_unchecked<&Symbols::memset_bytes>(
       own_word_, static_cast<unsigned char>(0), kWordBytes, own_stream_);
   Status status =
       submitted ? check(*submitted, name_of<&Symbols::memset_bytes>()) : Status(submitted.error());
-  if (status) status = wait_until_idle();
+  if (status) status = wait_until_idle(own_stream_);
   if (!status) health_->lose(status.error());
+  seen_losses_ = losses;  // now other threads may go on
   return health_->check();
 }
 
-/// Polls, as a call that blocks might never return.
-Status Context::wait_until_idle() const {
+Status Context::wait_until_idle(StreamHandle stream) const {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + health_->timeout();
   for (int i = 0;; ++i) {
-    SHUNT_ASSIGN(const Status32 status, query_unchecked<&Symbols::stream_query>(own_stream_));
+    SHUNT_ASSIGN(const Status32 status, query_unchecked<&Symbols::stream_query>(stream));
     if (status != kNotReady) return check(status, name_of<&Symbols::stream_query>());
     if (Clock::now() >= end) {
       health_->lose_hung();
@@ -158,9 +160,10 @@ Status Context::wait_until_idle() const {
 
 template <class Submit>
 Status Context::complete(Submit submit) {
+  SHUNT_TRY(check_health());
   const std::lock_guard lock(own_stream_mutex_);
   SHUNT_TRY(submit(own_stream_));
-  return wait_until_idle();
+  return wait_until_idle(own_stream_);
 }
 
 Status Context::write(DevicePointer to, const void* from, std::size_t bytes) {

@@ -55,10 +55,10 @@ bool ends_context(Status32 status);
 /// The primary context of a device, retained while this lives. Thread-safe.
 ///
 /// A status that ends the context makes the device lost, and so does a task that does not end in
-/// time. From then on no function of the driver is called for it, as one may block. The driver
-/// frees its memory with the context, which is released at the end unless the device hangs. The
-/// driver may have lost all devices of the process, so each of the others has to complete a task
-/// before its next call.
+/// time. From then on no function of the driver is called for it, as one may block. The context is
+/// released at the end, unless the device hangs, and plain memory with it; mapped memory stays
+/// until the process ends. The driver may have lost all devices of the process, so each of the
+/// others has to complete a task before its next call.
 class Context {
  public:
   /// `health`: of the device.
@@ -97,6 +97,8 @@ class Context {
   /// Copies and fills that are complete when they return. One at a time.
   Status write(DevicePointer to, const void* from, std::size_t bytes);
   Status read(void* to, DevicePointer from, std::size_t bytes);
+  /// Until all work of a stream is done. Polls: a call that blocks might never return.
+  Status wait_until_idle(StreamHandle stream) const;
   Status fill(DevicePointer at, std::size_t bytes, unsigned char value);
 
  private:
@@ -134,8 +136,6 @@ class Context {
   Status check_health() const;
   /// Whether the device still completes work, now that another one was lost.
   Status check_alive() const;
-  /// Until all work of the own stream is done.
-  Status wait_until_idle() const;
   template <class Submit>
   Status complete(Submit submit);
 

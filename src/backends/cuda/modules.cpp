@@ -26,7 +26,7 @@ bool has_modules() {
 }
 
 Modules::~Modules() {
-  for (const auto& [name, handle] : loaded_) (void)context_->call<&Symbols::module_unload>(handle);
+  for (const auto& [name, handle] : loaded_) context_->release<&Symbols::module_unload>(handle);
 }
 
 Status Modules::load(std::string_view module, Level level) {
@@ -36,7 +36,7 @@ Status Modules::load(std::string_view module, Level level) {
 }
 
 Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) {
-  const auto known = loaded_.find(module);
+  const auto known = loaded_.find({module, level});
   if (known != loaded_.end()) return known->second;
   const auto text = std::ranges::find_if(
       modules(), [&](const ModuleText& row) { return row.name == module && row.level == level; });
@@ -54,19 +54,22 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
     if (log[0] != '\0') return std::move(error).with_context(log.data());
     return error;
   }
-  loaded_.emplace(text->name, handle);
+  loaded_.emplace(std::pair(text->name, level), handle);
   return handle;
 }
 
 Result<FunctionHandle> Modules::find(std::string_view module, Level level,
                                      const std::string& kernel) {
   const std::lock_guard lock(mutex_);
-  const auto known = functions_.find(kernel);
-  if (known != functions_.end()) return known->second;
   SHUNT_ASSIGN(ModuleHandle handle, load_locked(module, level));
+  const auto known = functions_.find({handle, kernel});
+  if (known != functions_.end()) return known->second;
   FunctionHandle function = nullptr;
   SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, handle, kernel.c_str()));
-  functions_.emplace(kernel, function);
+  // Drivers may load a kernel's code when it is first used: now, not at a launch.
+  int registers = 0;
+  SHUNT_TRY(context_->call<&Symbols::func_get_attribute>(&registers, kRegisters, function));
+  functions_.emplace(std::pair(handle, kernel), function);
   return function;
 }
 

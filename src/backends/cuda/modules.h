@@ -41,8 +41,8 @@ class Modules {
 
   std::shared_ptr<Context> context_;
   std::mutex mutex_;
-  std::map<std::string_view, ModuleHandle> loaded_;  // by ModuleText::name
-  std::map<std::string, FunctionHandle> functions_;
+  std::map<std::pair<std::string_view, Level>, ModuleHandle> loaded_;  // by ModuleText::name
+  std::map<std::pair<ModuleHandle, std::string>, FunctionHandle> functions_;
 };
 
 }  // namespace shunt::cuda

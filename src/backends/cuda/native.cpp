@@ -37,6 +37,9 @@ class CudaEvent final : public NativeEvent {
   }
 
   std::optional<double> seconds() const override { return clock_->seconds(handle_); }
+  std::optional<double> seconds_since(const NativeEvent& begin) const override {
+    return clock_->between(static_cast<const CudaEvent&>(begin).handle(), handle_);
+  }
 
  private:
   std::shared_ptr<Context> context_;
@@ -46,11 +49,21 @@ class CudaEvent final : public NativeEvent {
 
 namespace {
 
+/// The driver's queue of launches is limited, and a launch into a full one blocks. So only this
+/// many, and as many again, are in it.
+constexpr std::uint64_t kLaunchesAhead = 256;
+
 /// A stream's memory of faults, on the device.
 struct StreamFaults {
   std::uint32_t stop;       ///< Run::stop
   gpu::FaultRecord record;  ///< where the driver refuses pinned memory
 };
+
+/// Whether the driver copies such rows at once: pitches are limited, and unused for one row.
+bool is_copy_2d(const CopyShape& shape) {
+  constexpr std::size_t kMostPitch = (std::size_t{1} << 31) - 1;
+  return shape.rows > 1 && shape.from_pitch <= kMostPitch && shape.to_pitch <= kMostPitch;
+}
 
 Copy2d shape_of(const CopyShape& shape) {
   Copy2d copy;
@@ -84,6 +97,9 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
 
 CudaStream::~CudaStream() {
   if (faults_ != 0) context_->release<&Symbols::mem_free>(faults_);
+  for (const EventHandle mark : marks_) {
+    if (mark != nullptr) context_->release<&Symbols::event_destroy>(mark);
+  }
   if (stream_ != nullptr) context_->release<&Symbols::stream_destroy>(stream_);
 }
 
@@ -120,8 +136,31 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
     if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
       return fail(ErrorCode::kCancelled, "cancelled");
     SHUNT_TRY(launch(each.function, each.blocks, each.threads, each.parameters.data()));
+    if (++launches_ % kLaunchesAhead == 0) SHUNT_TRY(limit_queue(args.cancel));
   }
   return ok();
+}
+
+Status CudaStream::limit_queue(const std::atomic<bool>* cancel) {
+  std::swap(marks_[0], marks_[1]);
+  if (marks_[1] == nullptr) {
+    SHUNT_TRY(context_->call<&Symbols::event_create>(&marks_[1],
+                                                     kEventBlockingSync | kEventDisableTiming));
+  }
+  SHUNT_TRY(context_->call<&Symbols::event_record>(marks_[1], stream_));
+  if (marks_[0] == nullptr) return ok();
+  const auto end = std::chrono::steady_clock::now() + context_->health()->timeout();
+  for (int i = 0;; ++i) {
+    SHUNT_ASSIGN(const Status32 status, context_->query<&Symbols::event_query>(marks_[0]));
+    if (status != kNotReady) return ok();  // an error shows with the event of the work
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed))
+      return fail(ErrorCode::kCancelled, "cancelled");
+    if (std::chrono::steady_clock::now() >= end) {
+      context_->health()->lose_hung();
+      return context_->health()->check();
+    }
+    pause(i);
+  }
 }
 
 Status CudaStream::write(std::uint64_t, Address to, std::span<const std::byte> from) {
@@ -132,8 +171,19 @@ Status CudaStream::write(std::uint64_t, Address to, std::span<const std::byte> f
 
 Status CudaStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
   if (to.empty()) return ok();
+  SHUNT_TRY(wait_for_pageable(to.data()));
   return context_->call<&Symbols::memcpy_to_host>(static_cast<void*>(to.data()),
                                                   device_address(from), to.size(), stream_);
+}
+
+/// A copy to memory that is not pinned blocks until the stream gets to it, which may be never.
+Status CudaStream::wait_for_pageable(const std::byte* host) const {
+  unsigned kind = 0;
+  SHUNT_ASSIGN(const Status32 known,
+               context_->query<&Symbols::pointer_get_attribute>(
+                   static_cast<void*>(&kind), kMemoryType, std::bit_cast<DevicePointer>(host)));
+  if (known == kSuccess) return ok();
+  return context_->wait_until_idle(stream_);
 }
 
 Status CudaStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
@@ -142,9 +192,10 @@ Status CudaStream::copy(std::uint64_t, Address to, Address from, std::size_t byt
                                                     stream_);
 }
 
-Status CudaStream::write_2d(std::uint64_t, Address to, const std::byte* from,
+Status CudaStream::write_2d(std::uint64_t task, Address to, const std::byte* from,
                             const CopyShape& shape) {
   if (shape.rows == 0 || shape.bytes == 0) return ok();
+  if (!is_copy_2d(shape)) return NativeStream::write_2d(task, to, from, shape);
   Copy2d copy = shape_of(shape);
   copy.from_kind = kHostKind;
   copy.from_host = from;
@@ -153,8 +204,11 @@ Status CudaStream::write_2d(std::uint64_t, Address to, const std::byte* from,
   return context_->call<&Symbols::memcpy_2d>(static_cast<const Copy2d*>(&copy), stream_);
 }
 
-Status CudaStream::read_2d(std::uint64_t, std::byte* to, Address from, const CopyShape& shape) {
+Status CudaStream::read_2d(std::uint64_t task, std::byte* to, Address from,
+                           const CopyShape& shape) {
   if (shape.rows == 0 || shape.bytes == 0) return ok();
+  if (!is_copy_2d(shape)) return NativeStream::read_2d(task, to, from, shape);
+  SHUNT_TRY(wait_for_pageable(to));
   Copy2d copy = shape_of(shape);
   copy.from_kind = kDeviceKind;
   copy.from_device = device_address(from);
@@ -209,7 +263,11 @@ bool CudaStream::is_busy() {
 Result<gpu::FaultRecord> CudaStream::read_record() const {
   gpu::FaultRecord record = {};
   if (!record_) {
-    SHUNT_TRY(context_->read(&record, faults_ + offsetof(StreamFaults, record), sizeof record));
+    // Twice: the kernel may have been at it. It writes the code last.
+    for (int time = 0; time < 2; ++time) {
+      SHUNT_TRY(context_->read(&record, faults_ + offsetof(StreamFaults, record), sizeof record));
+      if (record.code == gpu::kNoFault) break;
+    }
     return record;
   }
   // The kernel writes the code last.
@@ -220,6 +278,8 @@ Result<gpu::FaultRecord> CudaStream::read_record() const {
 }
 
 Status CudaStream::recover() {
+  // An error that stays has ended the context, whatever its number.
+  SHUNT_TRY(context_->call<&Symbols::stream_query>(stream_));
   const std::lock_guard lock(mutex_);
   SHUNT_ASSIGN(const gpu::FaultRecord record, read_record());
   if (record.code == gpu::kNoFault) return ok();

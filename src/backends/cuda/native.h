@@ -46,12 +46,17 @@ class CudaStream final : public NativeStream {
   CudaStream(std::shared_ptr<Context> context, std::shared_ptr<DeviceClock> clock,
              FunctionHandle begin_run);
   Result<gpu::FaultRecord> read_record() const;
+  Status wait_for_pageable(const std::byte* host) const;
+  /// Waits until all launches but the last ones are done.
+  Status limit_queue(const std::atomic<bool>* cancel);
   Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters);
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<DeviceClock> clock_;
   FunctionHandle begin_run_;
   StreamHandle stream_ = nullptr;
+  std::uint64_t launches_ = 0;
+  std::array<EventHandle, 2> marks_ = {};  // the older first, each behind kLaunchesAhead launches
   DevicePointer faults_ = 0;
   std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord; null: it is in device memory
   mutable std::mutex mutex_;

@@ -50,7 +50,8 @@ constexpr std::array kOptions = {
                   check_memory, "auto"},
     BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
     BackendOption{"peers", "copy directly between devices that can: on, off", check_on_off, "on"},
-    BackendOption{"timeout", "seconds after which a device that does not end a task is lost",
+    BackendOption{"timeout",
+                  "seconds that a wait for a device may last before the device counts as lost",
                   check_timeout, "600"},
 };
 

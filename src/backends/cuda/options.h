@@ -22,7 +22,7 @@ struct CudaOptions {
   MemoryKind memory = MemoryKind::kAuto;
   bool pinned = true;  ///< copies by way of pinned host memory
   bool peers = true;   ///< direct copies between devices
-  /// A device that does not end a task in this time is lost.
+  /// A device that makes the host wait longer is lost.
   std::chrono::milliseconds timeout{};
 };
 

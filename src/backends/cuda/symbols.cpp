@@ -45,6 +45,8 @@ constexpr std::array kSymbolTable = {
     symbol<&Symbols::module_load_data>("cuModuleLoadDataEx"),
     symbol<&Symbols::module_unload>("cuModuleUnload"),
     symbol<&Symbols::module_get_function>("cuModuleGetFunction"),
+    symbol<&Symbols::func_get_attribute>("cuFuncGetAttribute"),
+    symbol<&Symbols::pointer_get_attribute>("cuPointerGetAttribute"),
     symbol<&Symbols::launch_kernel>("cuLaunchKernel"),
     symbol<&Symbols::stream_create>("cuStreamCreate"),
     symbol<&Symbols::stream_destroy>("cuStreamDestroy_v2"),

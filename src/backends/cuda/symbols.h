@@ -46,6 +46,8 @@ enum : Status32 {
   kInvalidAddressSpace = 717,
   kInvalidProgramCounter = 718,
   kLaunchFailed = 719,
+  kNotPermitted = 800,
+  kNotSupported = 801,
 };
 
 /// CUdevice_attribute.
@@ -57,7 +59,7 @@ enum Attribute : int {
   kMemoryBusWidth = 37,   // bits
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
-  kManagedMemory = 83,
+  kConcurrentManagedAccess = 89,
   kVirtualMemory = 102,
 };
 
@@ -70,6 +72,12 @@ enum : unsigned {
   kHostMapped = 2,
   kAttachGlobal = 1,
 };
+
+/// CUfunction_attribute.
+enum FunctionAttribute : int { kRegisters = 4 };
+
+/// CUpointer_attribute.
+enum PointerAttribute : int { kMemoryType = 2 };
 
 /// CUjit_option.
 enum JitOption : unsigned { kErrorLog = 5, kErrorLogBytes = 6 };
@@ -163,6 +171,8 @@ struct Symbols {
   Status32 (*module_load_data)(ModuleHandle*, const void*, unsigned, JitOption*, void**) = nullptr;
   Status32 (*module_unload)(ModuleHandle) = nullptr;
   Status32 (*module_get_function)(FunctionHandle*, ModuleHandle, const char*) = nullptr;
+  Status32 (*func_get_attribute)(int*, FunctionAttribute, FunctionHandle) = nullptr;
+  Status32 (*pointer_get_attribute)(void*, PointerAttribute, DevicePointer) = nullptr;
   Status32 (*launch_kernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
                             unsigned, unsigned shared, StreamHandle, void** parameters,
                             void** extra) = nullptr;
