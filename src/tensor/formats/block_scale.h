@@ -89,16 +89,6 @@ void choose_multiple(TriedBlockScale<Parts>& tried, std::size_t part, float best
   tried.ll += chosen.ll * multiple * multiple;
 }
 
-/// The value that is farthest from 0, the first of several.
-template <std::size_t Count>
-float farthest_from_zero(const std::array<float, Count>& values) {
-  float farthest = 0;
-  for (const float value : values) {
-    if (std::fabs(value) > std::fabs(farthest)) farthest = value;
-  }
-  return farthest;
-}
-
 /// `sums(part, scale)` gives the sums of a part with the numbers that suit the scale. `tries`
 /// scales are tried for each end that the multiples have.
 template <std::size_t Parts, class Sums>
@@ -113,8 +103,8 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
     return tried;
   };
 
-  const float largest = farthest_from_zero(best);
-  if (largest == 0) return {};
+  const float farthest = largest(best.data(), Parts);
+  if (farthest == 0) return {};
   Tried found;
   const auto take = [&](float scale) {
     return take_as_f16(scale, [&](float d) {
@@ -128,8 +118,8 @@ BlockScale<Parts> fit_block_scale(const std::array<float, Parts>& best, const Mu
   const float high = multiples.of(multiples.count - 1);
   for (int i = 0; i < tries; ++i) {
     const float beyond = multiples.step * (0.5f - 0.25f * static_cast<float>(i));
-    take(largest / (high + beyond));
-    if (multiples.first < 0) take(largest / (multiples.first - beyond));
+    take(farthest / (high + beyond));
+    if (multiples.first < 0) take(farthest / (multiples.first - beyond));
   }
   constexpr int kTurns = 4;
   for (int i = 0; i < kTurns && found.ll > 0; ++i) {

@@ -9,11 +9,17 @@
 
 namespace shunt::formats {
 
-/// The first value of largest magnitude, with its sign.
+/// The first value of largest magnitude, with its sign. The magnitude is a variable of its own:
+/// clang 19 takes x for positive where it sees fabs(x) > 0 (llvm-project issue 152824). From
+/// `if (fabs(x) > fabs(result)) result = x`, unrolled from result = 0, it drops the second fabs.
 inline float largest(const float* values, std::int64_t n) {
   float result = 0.0f;
+  float magnitude = 0.0f;
   for (std::int64_t i = 0; i < n; ++i) {
-    if (std::fabs(values[i]) > std::fabs(result)) result = values[i];
+    const float here = std::fabs(values[i]);
+    if (!(here > magnitude)) continue;
+    result = values[i];
+    magnitude = here;
   }
   return result;
 }
