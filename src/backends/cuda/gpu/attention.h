@@ -205,9 +205,10 @@ DEVICE AttentionPart attend_part(const AttentionInputs& in, const AttentionTenso
     if (in.softcap != 0) score = in.softcap * tanh(score / in.softcap);
     score = hidden ? kHidden : score + bias;
     const float largest = largest_or_nan(part.largest, warp_reduce<largest_or_nan>(score));
-    if (largest == kHidden) continue;
-    const float kept = exp(part.largest - largest);
-    const float weight = hidden ? 0 : exp(score - largest);
+    // Scores may all be minus infinity without a mask: weights of 0 keep a not-a-number of values.
+    const float base = largest == kHidden ? 0 : largest;
+    const float kept = exp(part.largest - base);
+    const float weight = hidden ? 0 : exp(score - base);
     part = {largest, part.sum * kept + weight};
     for (int i = 0; i < kSumsPerLane; ++i) sums[i] *= kept;
     with_rows(in.v_type, [&](auto rows) {
