@@ -20,12 +20,12 @@ DEVICE void convert_columns(const MatmulArgs& p) {
   });
 }
 
-/// The larger one, or not-a-number if there is one.
-DEVICE float largest_or_nan(float a, float b) {
-  return a > b || a != a ? a : b;
-}
+/// Below this, 127 divided by the largest magnitude is too large for F32: such elements are rounded
+/// to multiples of 1/127 of it.
+constexpr float kSmallest = 1e-36f;
 
-/// x as numbers of 8 bits: a warp has the elements of a scale, which takes the largest to 127.
+/// x as numbers of 8 bits: a warp has the elements of a scale, which takes the largest to 127. The
+/// scale is not-a-number if an element is infinite or not a number.
 template <class X>
 DEVICE void round_columns(const MatmulArgs& p) {
   static_assert(kScaledElements == kWarp);
@@ -39,10 +39,12 @@ DEVICE void round_columns(const MatmulArgs& p) {
     const i64 part = item % parts, i = part * kScaledElements + lane();
     const RowIndex at = row_index(x, item / parts);
     const float value = load<X>(row_at(x, at), i, x.stride[0]);
-    const float scale = warp_reduce<largest_or_nan>(__builtin_fabsf(value)) / 127;
-    const float inverse = scale > 0 ? 1 / scale : 0;
-    ((i8*)row_at(to, at))[i] = (i8)(i32)__builtin_rintf(value * inverse);
-    if (lane() == 0) ((float*)row_at(scales, at))[part] = scale;
+    const float largest = warp_reduce<largest_or_nan>(__builtin_fabsf(value));
+    const bool finite = largest < __builtin_inff();
+    const float most = largest > kSmallest ? largest : kSmallest;
+    const float rounded = finite ? __builtin_rintf(value * (127 / most)) : 0;
+    ((i8*)row_at(to, at))[i] = (i8)(i32)rounded;
+    if (lane() == 0) ((float*)row_at(scales, at))[part] = finite ? most / 127 : __builtin_nanf("");
   }
 }
 
