@@ -107,12 +107,25 @@ void matmul_id_type_cases(const CaseSink& sink) {
   }
 }
 
+/// More experts and more columns than a device may sort at once.
+void matmul_id_many_cases(const CaseSink& sink) {
+  struct Size {
+    std::int64_t experts, used, tokens;
+  };
+  for (const Size& s : {Size{600, 4, 200}, Size{3, 2, 700}, Size{1100, 1, 9}}) {
+    emit_matmul_id(sink, source_of(DType::kF32, {8, 3, s.experts, 1}),
+                   source_of(DType::kF32, {8, s.used, s.tokens, 1}),
+                   source_of(DType::kI32, {s.used, s.tokens, 1, 1}));
+  }
+}
+
 void matmul_id_cases(const Op&, const CaseSink& sink) {
   for (DType type : kWeightTypes) {
     matmul_id_size_cases(sink, type);
     matmul_id_stride_cases(sink, type);
   }
   matmul_id_type_cases(sink);
+  matmul_id_many_cases(sink);
 }
 
 }  // namespace

@@ -53,6 +53,9 @@ DEVICE i64 shuffle(i64 value, u32 from) {
   const i32 high = __nvvm_shfl_sync_idx_i32(kAllLanes, (i32)(value >> 32), (i32)from, 31);
   return (i64)high << 32 | (u32)low;
 }
+DEVICE u32 shuffle(u32 value, u32 from) {
+  return (u32)__nvvm_shfl_sync_idx_i32(kAllLanes, (i32)value, (i32)from, 31);
+}
 DEVICE void warp_barrier() {
   __nvvm_bar_warp_sync(kAllLanes);
 }
@@ -69,9 +72,22 @@ DEVICE i32 multiply_bytes(u32 a, u32 b, i32 sum) {
 DEVICE u32 compare_and_swap(u32* at, u32 expected, u32 value) {
   return __nvvm_atom_cas_gen_i((i32*)at, (i32)expected, (i32)value);
 }
+/// The place of the lowest bit that is set.
+DEVICE u32 first_bit(u32 bits) {
+  return (u32)__builtin_popcount((bits & -bits) - 1);
+}
 /// Lanes for which `value` holds, as bits.
 DEVICE u32 ballot(bool value) {
   return __nvvm_vote_ballot_sync(kAllLanes, value);
+}
+/// The lanes that have the same value as this one, as bits. No value is above `most`.
+DEVICE u32 lanes_alike(u32 value, u32 most) {
+  u32 lanes = kAllLanes;
+  for (u32 rest = most; rest != 0; rest /= 2, value /= 2) {
+    const u32 odd = ballot(value % 2 != 0);
+    lanes &= value % 2 != 0 ? odd : ~odd;
+  }
+  return lanes;
 }
 /// Makes earlier writes visible to the device and to the host before later ones.
 DEVICE void fence_system() {

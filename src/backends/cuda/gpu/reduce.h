@@ -21,6 +21,32 @@ DEVICE T exchanged(T value, u32 mask) {
 DEVICE float shuffle_up(float value, u32 distance) {
   return __nvvm_shfl_sync_up_f32(kAllLanes, value, distance, 0);
 }
+DEVICE u32 shuffle_up(u32 value, u32 distance) {
+  return (u32)__nvvm_shfl_sync_up_i32(kAllLanes, (i32)value, (i32)distance, 0);
+}
+
+/// Of a thread of a block: the sum of the values of the threads before it, and that of all.
+struct RunningSum {
+  u32 before, total;
+};
+/// All threads of the block must call it.
+DEVICE RunningSum block_running_sum(u32 value) {
+  SHARED u32 parts[kWarp];
+  u32 sum = value;  // of the lanes up to this one
+  for (u32 distance = 1; distance < kWarp; distance *= 2) {
+    const u32 other = shuffle_up(sum, distance);
+    if (lane() >= distance) sum += other;
+  }
+  barrier();
+  if (lane() == kWarp - 1) parts[warp()] = sum;
+  barrier();
+  RunningSum result = {sum - value, 0};
+  for (u32 w = 0; w < warps(); ++w) {
+    if (w < warp()) result.before += parts[w];
+    result.total += parts[w];
+  }
+  return result;
+}
 
 /// combine(a, b) of all threads' values, in each of them. All of them must call it. `nothing`
 /// makes no difference to a value that it is combined with.

@@ -32,14 +32,13 @@ class MatmulScratch {
     const auto experts = static_cast<std::size_t>(node.source(0).size(2));
     most_tiles = std::min(count, experts) + count / gpu::kMatmulColumns;
     entries = take(count * 4);
-    counts = take(experts * 4);
     tiles = take(most_tiles * sizeof(gpu::ExpertTile));
     tile_count = take(4);
   }
 
   std::size_t columns = 0, scales = 0;
-  std::size_t entries = 0, counts = 0, tiles = 0, tile_count = 0;  ///< of matmul_id
-  std::int64_t picks = 0;                                          ///< ids
+  std::size_t entries = 0, tiles = 0, tile_count = 0;  ///< of matmul_id
+  std::int64_t picks = 0;                              ///< ids
   std::size_t most_tiles = 0;
   std::size_t bytes = 0;
 
@@ -105,7 +104,8 @@ std::vector<LaunchPlan> product_launches(const BoundNode& node, gpu::MatmulArgs 
   }
   if (params.experts.tile_count.address != 0) {
     add_launch("matmul_experts", "matmul_check_experts", scratch.picks, 256);
-    add_launch("matmul_experts", "matmul_sort_experts", std::min<std::int64_t>(tiles, 1), 1);
+    add_launch("matmul_experts", "matmul_sort_experts", std::min<std::int64_t>(tiles, 1), 1,
+               gpu::kSortThreads);
   }
   add_launch(product_module(type), "matmul_" + type_suffix({type}),
              ceil_div(view.result().size(0), gpu::kMatmulRows) * tiles, 1, gpu::kMatmulThreads);
@@ -158,7 +158,6 @@ class MatmulId final : public CudaKernel {
                                     .columns = {},
                                     .ids = node.ids(kIds),
                                     .experts = {.entries = {start + scratch.entries},
-                                                .counts = {start + scratch.counts},
                                                 .tiles = {start + scratch.tiles},
                                                 .tile_count = {start + scratch.tile_count}}};
     return product_launches(node, params, scratch, static_cast<std::int64_t>(scratch.most_tiles));

@@ -8,6 +8,8 @@ namespace shunt::cuda::gpu {
 inline constexpr int kMatmulRows = 32;
 inline constexpr int kMatmulColumns = 64;
 inline constexpr int kMatmulThreads = 256;
+/// Threads of the block that sorts the experts of a matmul_id.
+inline constexpr unsigned kSortThreads = 256;
 
 /// Elements of a column that share a scale where columns are rounded to numbers of 8 bits.
 inline constexpr int kScaledElements = 32;
@@ -23,7 +25,7 @@ struct ExpertTile {
 };
 /// Entries of ids by their experts. Entry u + U * t is ids[u, t].
 struct ExpertLists {
-  Pointer<u32> entries, counts;
+  Pointer<u32> entries;
   Pointer<ExpertTile> tiles;
   Pointer<u32> tile_count;  ///< null in a matmul
 };

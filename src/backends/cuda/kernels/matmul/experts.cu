@@ -1,42 +1,47 @@
-// The chosen experts of a matmul_id: a check of their numbers, and their order. The order is found
-// by one block. A warp has an expert and looks for it among all entries, 32 at a time.
+// The chosen experts of a matmul_id: a check of their numbers, and their order. One block sorts the
+// entries by counting, in two passes. A warp has a part of the entries and counters of its own. So
+// the entries of an expert stay in their order.
 #include "backends/cuda/gpu/ids.h"
+#include "backends/cuda/gpu/reduce.h"
 #include "backends/cuda/kernels/matmul.h"
 
 using namespace shunt::cuda::gpu;
 
 namespace {
 
-/// Calls f(entry, place) for each entry with the expert, in a lane; `place` counts them. Returns
-/// how many there are.
+/// Experts that are counted at once, one a thread.
+constexpr u32 kCounted = kSortThreads;
+constexpr u32 kSortWarps = kSortThreads / kWarp;
+
+/// Calls f(entry, number) for the entries of this warp's part that have one of `count` experts from
+/// `first` on. The number is the next one of the expert, and counts up.
 template <class F>
-DEVICE u32 for_each_entry(const Ids& ids, i64 expert, const F& f) {
-  const i64 count = ids.tensor.n[0] * ids.tensor.n[1];
-  u32 found = 0;
-  for (i64 first = 0; first < count; first += kWarp) {
-    const i64 entry = first + lane();
-    const bool here =
-        entry < count && id_at(ids, entry % ids.tensor.n[0], entry / ids.tensor.n[0], 0) == expert;
-    const u32 lanes = ballot(here);
-    if (here) f((u32)entry, found + (u32)__builtin_popcount(lanes & ((1u << lane()) - 1)));
-    found += (u32)__builtin_popcount(lanes);
+DEVICE void number_entries(const Ids& ids, i64 first, u32 count, u32* next, const F& f) {
+  const u32 used = (u32)ids.tensor.n[0], entries = used * (u32)ids.tensor.n[1];
+  const u32 rounds = (entries + kSortThreads - 1) / kSortThreads;
+  for (u32 round = 0; round < rounds; ++round) {
+    const u32 entry = (warp() * rounds + round) * kWarp + lane();
+    const i64 expert = entry < entries ? id_at(ids, entry % used, entry / used, 0) - first : -1;
+    const bool counted = expert >= 0 && expert < count;
+    const u32 alike = lanes_alike(counted ? (u32)expert : count, count);
+    const u32 earlier = (u32)__builtin_popcount(alike & ((1u << lane()) - 1));
+    u32 number = 0;
+    if (counted && earlier == 0) {
+      number = next[expert];
+      next[expert] = number + (u32)__builtin_popcount(alike);
+    }
+    number = shuffle(number, first_bit(alike)) + earlier;
+    if (counted) f(entry, number);
+    warp_barrier();
   }
-  return found;
 }
 
-/// The tiles of all experts, and where each one's entries begin, in place of their counts.
-DEVICE void list_tiles(const ExpertLists& lists, i64 experts) {
-  u32 first = 0, tiles = 0;
-  for (u32 expert = 0; expert < experts; ++expert) {
-    const u32 count = lists.counts[expert];
-    lists.counts[expert] = first;
-    for (u32 at = 0; at < count; at += kMatmulColumns) {
-      const u32 rest = count - at;
-      lists.tiles[tiles++] = {expert, first + at, rest < kMatmulColumns ? rest : kMatmulColumns};
-    }
-    first += count;
+/// The tiles of an expert, whose `count` entries begin at `first`.
+DEVICE void list_tiles(ExpertTile* tiles, u32 expert, u32 first, u32 count) {
+  for (u32 at = 0; at < count; at += kMatmulColumns) {
+    const u32 rest = count - at;
+    *tiles++ = {expert, first + at, rest < kMatmulColumns ? rest : kMatmulColumns};
   }
-  *lists.tile_count = tiles;
 }
 
 }  // namespace
@@ -53,19 +58,35 @@ KERNEL void matmul_check_experts(MatmulArgs p) {
 }
 
 KERNEL void matmul_sort_experts(MatmulArgs p) {
+  SHARED u32 next[kSortWarps][kCounted];
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Ids ids = ids_of(p.ids, run);
   const i64 experts = tensor_of(p.w, run).n[2];
-  for (i64 expert = warp(); expert < experts; expert += warps()) {
-    const u32 found = for_each_entry(ids, expert, [](u32, u32) {});
-    if (lane() == 0) p.experts.counts[expert] = found;
+  u32 sorted = 0, tiles = 0;
+  for (i64 first = 0; first < experts; first += kCounted) {
+    const u32 counted = experts - first < kCounted ? (u32)(experts - first) : kCounted;
+    for (u32 w = 0; w < kSortWarps; ++w) next[w][thread()] = 0;
+    barrier();
+    number_entries(ids, first, counted, next[warp()], [](u32, u32) {});
+    barrier();
+    u32 count = 0;
+    for (u32 w = 0; w < kSortWarps; ++w) count += next[w][thread()];
+    const RunningSum places = block_running_sum(count);
+    const RunningSum lists = block_running_sum((count + kMatmulColumns - 1) / kMatmulColumns);
+    u32 place = sorted + places.before;
+    list_tiles(p.experts.tiles + tiles + lists.before, (u32)first + thread(), place, count);
+    for (u32 w = 0; w < kSortWarps; ++w) {
+      const u32 of_warp = next[w][thread()];
+      next[w][thread()] = place;
+      place += of_warp;
+    }
+    sorted += places.total;
+    tiles += lists.total;
+    barrier();
+    number_entries(ids, first, counted, next[warp()],
+                   [&](u32 entry, u32 at) { p.experts.entries[at] = entry; });
+    barrier();
   }
-  barrier();
-  if (thread() == 0) list_tiles(p.experts, experts);
-  barrier();
-  for (i64 expert = warp(); expert < experts; expert += warps()) {
-    u32* const to = p.experts.entries + p.experts.counts[expert];
-    for_each_entry(ids, expert, [&](u32 entry, u32 place) { to[place] = entry; });
-  }
+  if (thread() == 0) *p.experts.tile_count = tiles;
 }
