@@ -42,6 +42,8 @@ void get_rows_back_cases(const Op& op, const CaseSink& sink) {
       emit_by(source_of(kF32, {64, 5, 1, 1}), rows,
               seen_as(id_type, {5, 1, 1, 1}, {1, 0, 2, 3}, {0, 2, 0, 0}));
       emit(source_of(kF32, {1, 30, 1, 1}), rows, id_type);
+      emit(source_of(kF32, {32, 70, 1, 1}), rows, id_type);
+      emit(seen_as(kF32, {5, 133, 1, 1}, {1, 0, 2, 3}), rows, id_type);
       emit(source_of(kF32, {333, 5, 1, 1}), rows, id_type);
       emit(source_of(kF32, {64, 0, 1, 1}), rows, id_type);
       emit(source_of(kF32, {0, 3, 1, 1}), rows, id_type);

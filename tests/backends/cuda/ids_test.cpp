@@ -32,6 +32,11 @@ const IdsCase kCases[] = {
      [](GraphBuilder& g, const Value& x, const Value& ids) {
        return get_rows_back(g, reshape(g, x, {64, 2}), reshape(g, ids, {2}), 3);
      }},
+    {"get_rows_back_of_few_columns",
+     [](GraphBuilder& g, const Value&, const Value& ids) {
+       const auto dy = g.input("dy", *make_tensor(DType::kF32, {7, 2}));
+       return get_rows_back(g, dy, reshape(g, ids, {2}), 3);
+     }},
     {"add_id",
      [](GraphBuilder& g, const Value& x, const Value& ids) { return add_id(g, x, table(g), ids); }},
     {"matmul_id",

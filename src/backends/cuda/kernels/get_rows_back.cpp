@@ -15,6 +15,16 @@ class GetRowsBack final : public CudaKernel {
   std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const Tensor& y = node.view().result();
     const gpu::GetRowsBackArgs params = {node.common(), node.source(0), node.ids(1), node.result()};
+    // A thread or a lane has a column. A table without rows has no warp that could report an id.
+    constexpr std::int64_t kFew = 32;
+    constexpr unsigned kThreads = 256;
+    if (y.size(0) <= kFew && y.size(1) > 0) {
+      return {{.kernel = "get_rows_back_few",
+               .items = y.size(1),
+               .per_block = kThreads / 32,
+               .threads = kThreads,
+               .parameters = bytes_of(params)}};
+    }
     const std::int64_t elements = element_count(y.shape);
     return {{.kernel = "get_rows_back_clear",
              .items = elements,
