@@ -11,7 +11,7 @@ if(SHUNT_WERROR)
 endif()
 set(cuda_base_flags --cuda-gpu-arch=sm_61 --cuda-feature=+ptx60)
 # Encoders of block formats are the host's code: long loops, whose text would be several times as long when unrolled.
-set(cuda_encoder_flags -Os -I${PROJECT_SOURCE_DIR}/include)
+set(cuda_encoder_flags -fno-unroll-loops -I${PROJECT_SOURCE_DIR}/include)
 
 # shunt_cuda_probe(OUT): whether the compiler makes PTX of a kernel.
 function(shunt_cuda_probe out)

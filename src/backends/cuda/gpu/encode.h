@@ -38,19 +38,21 @@
 
 namespace shunt::cuda::gpu {
 
-/// Any of the formats that need no table.
+/// An encoder of a block without weights.
 template <class Format>
 struct Plainly {
-  static constexpr int kElements = Format::kElements;
-  DEVICE void encode(const CopyArgs&, const float* values, std::byte* block) {
+  static constexpr int kElements = Format::kElements, kBytes = Format::kBytes;
+  DEVICE void encode(const float* values, std::byte* block) {
     formats::encode_rows<Format>(values, block, kElements);
   }
 };
 
-/// A block a thread.
+/// A block a thread. Encoders change bytes of a block several times, and so do that in local
+/// memory.
 template <class Encoder>
 DEVICE void encode_blocks(const CopyArgs& p) {
-  constexpr int kElements = Encoder::kElements;
+  constexpr int kElements = Encoder::kElements, kBytes = Encoder::kBytes;
+  using Word = std::conditional_t<kBytes % 2 == 0, u16, u8>;
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor x = tensor_of(p.x, run);
@@ -64,7 +66,10 @@ DEVICE void encode_blocks(const CopyArgs& p) {
     float values[kElements];
     const u8* from = row_at(x, at) + i * kElements * x.stride[0];
     for (int k = 0; k < kElements; ++k) values[k] = load_plain(p.x_type, from + k * x.stride[0]);
-    Encoder::encode(p, values, (std::byte*)(row + i * to.y.stride[0]));
+    alignas(Word) std::byte made[kBytes] = {};
+    Encoder::encode(values, made);
+    Word* block = (Word*)(row + i * to.y.stride[0]);
+    for (int k = 0; k < kBytes / (int)sizeof(Word); ++k) block[k] = ((const Word*)made)[k];
   });
 }
 

@@ -20,7 +20,7 @@ namespace {
 struct EncoderRow {
   DType type;
   std::string_view module;
-  bool has_table = false;  ///< of neighbours in a codebook, made by a launch before
+  bool has_lists = false;  ///< of neighbours in a codebook, made by a launch before
 };
 constexpr std::array kEncoders = {
     EncoderRow{DType::kQ4_0, "encode_plain"},       EncoderRow{DType::kQ4_1, "encode_plain"},
@@ -110,7 +110,9 @@ class Copy final : public CudaKernel {
     return modules;
   }
   std::size_t scratch(const NodeView& node, const CudaTarget&) const override {
-    return table_bytes(Types(node)) + between_bytes(node);
+    const Types types(node);
+    if (types.same || !types.x_blocks || !types.y_blocks) return 0;
+    return static_cast<std::size_t>(element_count(node.source(1).shape)) * sizeof(float);
   }
 
   std::vector<LaunchPlan> plan(const BoundNode& node) const override {
@@ -126,17 +128,16 @@ class Copy final : public CudaKernel {
                           .x = node.source(1),
                           .to = moved.to,
                           .x_type = plain_type_of(types.x),
-                          .y_type = plain_type_of(types.y),
-                          .table = {node.scratch().address}};
+                          .y_type = plain_type_of(types.y)};
     const std::int64_t elements = element_count(node.view().source(1).shape);
     if (!types.x_blocks && !types.y_blocks) return {launch_of("convert", elements, args)};
     if (!types.y_blocks) return {decode(types.x, elements, args)};
     std::vector<LaunchPlan> launches;
-    if (encoder_of(types.y)->has_table) launches.push_back(list_neighbours(types.y, args));
+    if (encoder_of(types.y)->has_lists) launches.push_back(list_neighbours(types.y, args));
     if (types.x_blocks) {
       gpu::CopyArgs first = args;
       first.to = {};
-      first.to.y = packed_f32(args.x, {node.scratch().address + table_bytes(types)});
+      first.to.y = packed_f32(args.x, node.scratch());
       launches.push_back(decode(types.x, elements, first));
       args.x = first.to.y;
     }
@@ -152,22 +153,10 @@ class Copy final : public CudaKernel {
           x_blocks(trait(x).quantized),
           y_blocks(trait(y).quantized),
           same(x == y) {}
-    bool encodes() const { return y_blocks && !same; }
     DType x, y;
     bool x_blocks, y_blocks;
     bool same;
   };
-
-  /// Scratch begins with the table of a codebook; decoded elements of x follow.
-  static std::size_t table_bytes(const Types& types) {
-    constexpr std::size_t kBytes = (sizeof(gpu::CodebookTable) + 255) / 256 * 256;
-    return types.encodes() && encoder_of(types.y)->has_table ? kBytes : 0;
-  }
-  static std::size_t between_bytes(const NodeView& node) {
-    const Types types(node);
-    if (!types.encodes() || !types.x_blocks) return 0;
-    return static_cast<std::size_t>(element_count(node.source(1).shape)) * sizeof(float);
-  }
 
   static LaunchPlan launch_of(std::string kernel, std::int64_t items, const gpu::CopyArgs& args) {
     return {.kernel = std::move(kernel),
@@ -179,7 +168,8 @@ class Copy final : public CudaKernel {
     return launch_of("decode_" + type_suffix({type}), elements / 8, args);
   }
   static LaunchPlan list_neighbours(DType type, const gpu::CopyArgs& args) {
-    LaunchPlan launch = launch_of("list_" + type_suffix({type}), gpu::kCodebookKeys, args);
+    constexpr std::int64_t kMostLists = 4096;
+    LaunchPlan launch = launch_of("list_" + type_suffix({type}), kMostLists, args);
     launch.module = encoder_of(type)->module;
     return launch;
   }

@@ -1,5 +1,5 @@
-// Encoders that search a codebook. The lists of neighbours, which the host makes once, are made in
-// scratch by the launch before.
+// Encoders that search a codebook. Lists of neighbours are made when a format is first encoded, and
+// kept, as the host does. Two streams may make them at the same time: they write the same.
 #include <vector>
 
 #include "backends/cuda/gpu/encode.h"
@@ -15,66 +15,77 @@ namespace formats = shunt::formats;
 
 namespace {
 
-/// A search as the encoders call it.
-template <const auto& Vectors>
-struct TableSearch {
-  static constexpr std::size_t kSize = Vectors.kSize;
-  const CodebookTable& table;
+constexpr std::size_t kKeys = 4096;
 
-  __attribute__((device)) std::size_t nearest(const float* x, const float* w) const {
-    const std::size_t key = Vectors.key_of(x);
-    return Vectors.nearest_of(table.lists[key], table.counts[key], x, w);
-  }
-  __attribute__((device)) const std::array<float, kSize>& vector(std::size_t i) const {
-    return Vectors.vector(i);
-  }
+/// The vectors that are compared for a vector of levels.
+struct Neighbours {
+  u16 indices[formats::kNeighbours];
+  u16 count;  ///< 0 until the indices are written
 };
+__device__ volatile Neighbours neighbours_s[kKeys];
+__device__ volatile Neighbours neighbours_xxs[kKeys];
 
 constexpr formats::CodebookVectors kVectorsS(formats::kIq3SVectors, formats::kIq3SLevels);
 constexpr formats::CodebookVectors kVectorsXxs(formats::kIq3XxsVectors, formats::kIq3XxsLevels);
 
+/// A search as the encoders call it.
+template <const auto& Vectors>
+struct KeptSearch {
+  static constexpr std::size_t kSize = Vectors.kSize;
+  const volatile Neighbours* lists;
+
+  __device__ std::size_t nearest(const float* x, const float* w) const {
+    const volatile Neighbours& list = lists[Vectors.key_of(x)];
+    return Vectors.nearest_of((const volatile u16*)list.indices, list.count, x, w);
+  }
+  __device__ const std::array<float, kSize>& vector(std::size_t i) const {
+    return Vectors.vector(i);
+  }
+};
+
 /// A key a thread.
 template <const auto& Vectors>
-DEVICE void list_neighbours(const CopyArgs& p) {
-  static_assert(Vectors.kKeys == kCodebookKeys && formats::kNeighbours == kCodebookNeighbours);
+DEVICE void list_neighbours(const CopyArgs& p, volatile Neighbours* lists) {
+  static_assert(Vectors.kKeys == kKeys);
   if (is_stopped(*p.common.run)) return;
-  CodebookTable& table = *p.table;
-  for (i64 key = block() * threads() + thread(); key < kCodebookKeys; key += blocks() * threads()) {
+  for (i64 key = block() * threads() + thread(); key < (i64)kKeys; key += blocks() * threads()) {
+    volatile Neighbours& list = lists[key];
+    if (list.count != 0) continue;
     std::array<u16, Vectors.kCount> distances;
     for (std::size_t v = 0; v < Vectors.kCount; ++v)
       distances[v] = (u16)Vectors.steps_apart((std::size_t)key, v);
-    table.counts[key] = (u8)formats::list_nearest<Vectors.kLevels, Vectors.kSize>(
-        distances, kCodebookNeighbours, table.lists[key]);
+    const std::size_t count = formats::list_nearest<Vectors.kLevels, Vectors.kSize>(
+        distances, formats::kNeighbours, (volatile u16*)list.indices);
+    fence_system();
+    list.count = (u16)count;
   }
 }
 
-/// The formats as encode() takes them.
+/// The formats as encode_blocks() takes them.
 struct Iq3S {
-  static constexpr int kElements = formats::IQ3_S::kElements;
-  DEVICE void encode(const CopyArgs& p, const float* values, std::byte* block) {
-    const auto ones = formats::equal_weights<kElements>();
-    const TableSearch<kVectorsS> search = {*p.table};
-    formats::encode_iq3_s(search, formats::finite_values<formats::IQ3_S>(values).data(),
-                          ones.data(), block);
+  static constexpr int kElements = formats::IQ3_S::kElements, kBytes = formats::IQ3_S::kBytes;
+  DEVICE void encode(const float* values, std::byte* block) {
+    formats::encode_iq3_s(KeptSearch<kVectorsS>{neighbours_s},
+                          formats::finite_values<formats::IQ3_S>(values).data(),
+                          formats::equal_weights<kElements>().data(), block);
   }
 };
 struct Iq3Xxs {
-  static constexpr int kElements = formats::IQ3_XXS::kElements;
-  DEVICE void encode(const CopyArgs& p, const float* values, std::byte* block) {
-    const auto ones = formats::equal_weights<kElements>();
-    const TableSearch<kVectorsXxs> search = {*p.table};
-    formats::encode_iq3_xxs(search, formats::finite_values<formats::IQ3_XXS>(values).data(),
-                            ones.data(), block);
+  static constexpr int kElements = formats::IQ3_XXS::kElements, kBytes = formats::IQ3_XXS::kBytes;
+  DEVICE void encode(const float* values, std::byte* block) {
+    formats::encode_iq3_xxs(KeptSearch<kVectorsXxs>{neighbours_xxs},
+                            formats::finite_values<formats::IQ3_XXS>(values).data(),
+                            formats::equal_weights<kElements>().data(), block);
   }
 };
 
 }  // namespace
 
 KERNEL void list_IQ3_S(CopyArgs p) {
-  list_neighbours<kVectorsS>(p);
+  list_neighbours<kVectorsS>(p, neighbours_s);
 }
 KERNEL void list_IQ3_XXS(CopyArgs p) {
-  list_neighbours<kVectorsXxs>(p);
+  list_neighbours<kVectorsXxs>(p, neighbours_xxs);
 }
 KERNEL void encode_IQ3_S(CopyArgs p) {
   encode_blocks<Iq3S>(p);
