@@ -1,10 +1,11 @@
-// Ops that move data, on the CPU, where a run has fewer elements than there is room for: they do
-// the same as in a graph of just that size.
+// Ops that move data where a run has fewer elements than there is room for: they do the same as in
+// a graph of just that size.
 #include <gtest/gtest.h>
 
 #include "graph/reference.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
+#include "support/cuda_twin.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
 
@@ -56,11 +57,8 @@ Built build(GraphBuilder g, const Dim& n) {
   return built;
 }
 
-TEST(DynamicDims, UseTheActualSizesOfTheRunNotTheMaximum) {
-  auto registry = Registry::create({});
-  ASSERT_TRUE(registry);
-  const auto devices = (*registry)->select({});
-  if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+/// Of the actual sizes of each run, not the maximum, on the first device.
+void expect_actual_sizes(const std::vector<Device*>& devices) {
   constexpr std::int64_t kMost = 5;
   for (const std::int64_t n : {5, 3, 1, 0}) {
     GraphBuilder g;
@@ -86,8 +84,8 @@ TEST(DynamicDims, UseTheActualSizesOfTheRunNotTheMaximum) {
     const auto reference = reference_run(*fixed.graph, by_node);
     ASSERT_TRUE(reference);
 
-    auto run =
-        GraphRun::create(with_dynamic_dim.graph, *devices, leaves_of(with_dynamic_dim, kMost));
+    auto run = GraphRun::create(with_dynamic_dim.graph, devices, leaves_of(with_dynamic_dim, kMost),
+                                {.by_ability = true});
     ASSERT_TRUE(run) << run.error().message();
     ASSERT_TRUE((*run)->plan().set_dynamic_dim(tokens, n));
     auto inputs = leaves_of(with_dynamic_dim, n);
@@ -96,6 +94,8 @@ TEST(DynamicDims, UseTheActualSizesOfTheRunNotTheMaximum) {
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
     for (const NodeId id : with_dynamic_dim.graph->outputs()) {
+      EXPECT_TRUE(devices.front()->supports(*with_dynamic_dim.graph, id))
+          << with_dynamic_dim.graph->describe(id);
       const auto result = (*run)->output(id, (*run)->plan().dynamic_dims());
       ASSERT_TRUE(result);
       // Of F16 where it is written into the cache.
@@ -103,6 +103,25 @@ TEST(DynamicDims, UseTheActualSizesOfTheRunNotTheMaximum) {
           << with_dynamic_dim.graph->describe(id) << " at " << n;
     }
   }
+}
+
+TEST(DynamicDims, UseTheActualSizesOfTheRunNotTheMaximum) {
+  auto registry = Registry::create({});
+  ASSERT_TRUE(registry);
+  const auto devices = (*registry)->select({});
+  if (!devices || devices->empty()) GTEST_SKIP() << "there is no CPU backend in this build";
+  expect_actual_sizes(*devices);
+}
+
+TEST(DynamicDims, UseTheActualSizesOfTheRunOnCuda) {
+  const CudaTwin twin;
+  if (!twin.there()) GTEST_SKIP() << "there is no CUDA twin in this build";
+  auto registry = Registry::create(twin.options());
+  ASSERT_TRUE(registry);
+  const auto devices = (*registry)->select(std::vector<std::string>{"cuda0"});
+  if (!devices) GTEST_SKIP() << devices.error().message();
+  expect_actual_sizes(*devices);
+  EXPECT_TRUE(twin.findings().empty());
 }
 
 }  // namespace

@@ -84,17 +84,16 @@ class CodebookVectors {
   }
 
   /// The vector of a list, which is not empty, with the least sum of w (x - v)^2.
-  template <class List>
-  std::size_t nearest_of(List list, std::size_t count, const float* x, const float* w) const {
-    std::size_t best = list[0];
+  std::size_t nearest_of(const std::uint16_t* list, std::size_t count, const float* x,
+                         const float* w) const {
+    std::size_t best = *list;
     if (count == 1) return best;
     float least = distance(best, x, w);
     for (std::size_t i = 1; i < count; ++i) {
-      const std::size_t index = list[i];
-      const float here = distance(index, x, w);
+      const float here = distance(list[i], x, w);
       if (here < least) {
         least = here;
-        best = index;
+        best = list[i];
       }
     }
     return best;
@@ -110,9 +109,9 @@ class CodebookVectors {
 /// The list of a vector of levels: the codebook's vectors nearest to it, nearest first, or only
 /// itself if it is one of them. `distances` has how far it is from each, in steps of levels: the
 /// sum of squares over digits. `list` has room for `neighbours`; the result is how many there are.
-template <std::size_t Levels, std::size_t Size, std::size_t Count, class List>
+template <std::size_t Levels, std::size_t Size, std::size_t Count>
 std::size_t list_nearest(const std::array<std::uint16_t, Count>& distances, std::size_t neighbours,
-                         List list) {
+                         std::uint16_t* list) {
   constexpr std::size_t kFarthest = Size * (Levels - 1) * (Levels - 1);
   std::array<std::uint32_t, kFarthest + 2> places = {};  // first a count of each distance
   for (const std::size_t distance : distances) ++places[distance + 1];

@@ -1,5 +1,6 @@
 // Encoders that search a codebook. Lists of neighbours are made when a format is first encoded, and
-// kept, as the host does. Two streams may make them at the same time: they write the same.
+// kept in the module's memory, as the host does. Two streams may make them at the same time: they
+// write the same.
 #include <vector>
 
 #include "backends/cuda/gpu/encode.h"
@@ -22,8 +23,8 @@ struct Neighbours {
   u16 indices[formats::kNeighbours];
   u16 count;  ///< 0 until the indices are written
 };
-__device__ volatile Neighbours neighbours_s[kKeys];
-__device__ volatile Neighbours neighbours_xxs[kKeys];
+__device__ Neighbours neighbours_s[kKeys];
+__device__ Neighbours neighbours_xxs[kKeys];
 
 constexpr formats::CodebookVectors kVectorsS(formats::kIq3SVectors, formats::kIq3SLevels);
 constexpr formats::CodebookVectors kVectorsXxs(formats::kIq3XxsVectors, formats::kIq3XxsLevels);
@@ -32,32 +33,33 @@ constexpr formats::CodebookVectors kVectorsXxs(formats::kIq3XxsVectors, formats:
 template <const auto& Vectors>
 struct KeptSearch {
   static constexpr std::size_t kSize = Vectors.kSize;
-  const volatile Neighbours* lists;
+  const Neighbours* lists;
 
   __device__ std::size_t nearest(const float* x, const float* w) const {
-    const volatile Neighbours& list = lists[Vectors.key_of(x)];
-    return Vectors.nearest_of((const volatile u16*)list.indices, list.count, x, w);
+    const Neighbours& list = lists[Vectors.key_of(x)];
+    return Vectors.nearest_of(list.indices, list.count, x, w);
   }
   __device__ const std::array<float, kSize>& vector(std::size_t i) const {
     return Vectors.vector(i);
   }
 };
 
-/// A key a thread.
+/// A key a thread. A count that is read as not 0 has its indices before it in memory.
 template <const auto& Vectors>
-DEVICE void list_neighbours(const CopyArgs& p, volatile Neighbours* lists) {
+DEVICE void list_neighbours(const CopyArgs& p, Neighbours* lists) {
   static_assert(Vectors.kKeys == kKeys);
   if (is_stopped(*p.common.run)) return;
   for (i64 key = block() * threads() + thread(); key < (i64)kKeys; key += blocks() * threads()) {
-    volatile Neighbours& list = lists[key];
-    if (list.count != 0) continue;
+    Neighbours& list = lists[key];
+    volatile u16& count = list.count;
+    if (count != 0) continue;
     std::array<u16, Vectors.kCount> distances;
     for (std::size_t v = 0; v < Vectors.kCount; ++v)
       distances[v] = (u16)Vectors.steps_apart((std::size_t)key, v);
-    const std::size_t count = formats::list_nearest<Vectors.kLevels, Vectors.kSize>(
-        distances, formats::kNeighbours, (volatile u16*)list.indices);
+    const std::size_t listed = formats::list_nearest<Vectors.kLevels, Vectors.kSize>(
+        distances, formats::kNeighbours, list.indices);
     fence_system();
-    list.count = (u16)count;
+    count = (u16)listed;
   }
 }
 
