@@ -42,9 +42,13 @@ class DeviceHealth {
   }
   /// A task lasts longer than the timeout.
   void lose_hung() {
+    lose_hung(fail(ErrorCode::kDevice, "a task did not end within {} s",
+                   static_cast<double>(timeout_.count()) / 1000));
+  }
+  /// Its work may never end, for this reason.
+  void lose_hung(const Error& error) {
     is_hung_ = true;
-    lose(fail(ErrorCode::kDevice, "a task did not end within {} s",
-              static_cast<double>(timeout_.count()) / 1000));
+    lose(error);
   }
   /// Whether it was lost by lose_hung(): calls for it may block.
   bool is_hung() const { return is_hung_; }

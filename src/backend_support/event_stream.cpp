@@ -68,7 +68,12 @@ EventStream::EventStream(std::unique_ptr<NativeStream> native, std::unique_ptr<N
       history_(std::make_shared<StreamHistory>(*native_, std::move(health))) {}
 
 EventStream::~EventStream() {
-  if (drain()) history_->settle();
+  if (const Status done = drain(); done) {
+    history_->settle();
+  } else if (!history_->health().is_lost() && native_->is_busy()) {
+    // Work that waits for another, lost device may never end: then no call may wait for it.
+    history_->health().lose_hung(done.error());
+  }
   history_->close();
 }
 
@@ -211,10 +216,7 @@ Status EventStream::drain() {
     health.lose(recorded.error());
     return health.check();
   }
-  const Status complete = wait_until_complete(*idle_, clock_, *history_, last);
-  // Work that waits for another, lost device may never end: then no call may wait for it.
-  if (!complete && !health.is_lost() && native_->is_busy()) health.lose_hung();
-  SHUNT_TRY(complete);
+  SHUNT_TRY(wait_until_complete(*idle_, clock_, *history_, last));
   history_->poll();
   return health.check();
 }

@@ -537,7 +537,10 @@ TEST(EventStream, TheTimeoutHitsTheDeviceWithUnfinishedWork) {
   a->native->stop_working();
   expect_timeout(done_b->wait(), "a0");
   EXPECT_TRUE(device_b.health->check());
+  // Its work waits for a0 for ever, so nothing may wait for it when its memory is freed.
   b.reset();
+  expect_timeout(device_b.health->check(), "a0");
+  EXPECT_TRUE(device_b.health->is_hung());
 }
 
 TEST(EventStream, TheTimeoutSparesDevicesWhoseWorkIsDone) {
