@@ -1,7 +1,6 @@
 // Rows of length 1: a row a block.
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/math.h"
-#include "backends/cuda/gpu/reduce.h"
+#include "backends/cuda/gpu/squares.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/l2_norm.h"
 
@@ -9,8 +8,8 @@ using namespace shunt::cuda::gpu;
 
 namespace {
 
-/// x * factor, where x = load(i), for all i; 0 where the row is. Whether the sum of squares is in
-/// F32's range: if not, nothing is written.
+/// x / length, where x = load(i), for all i; 0 where the row is. False where F32 has no room for
+/// the squares.
 template <class Sum, class Load, class Store>
 DEVICE bool scale_row(i64 n, float eps, const Load& load_at, const Store& store_at) {
   Sum squares = 0;
@@ -18,8 +17,8 @@ DEVICE bool scale_row(i64 n, float eps, const Load& load_at, const Store& store_
     const Sum value = load_at(i);
     squares += value * value;
   }
-  squares = block_reduce(squares, (Sum)0, [](Sum a, Sum b) { return a + b; });
-  if (sizeof(Sum) == sizeof(float) && !(squares > 1e-30f && squares < 1e38f)) return false;
+  squares = block_total(squares);
+  if (!has_room_for(squares)) return false;
   Sum length = sqrt(squares);
   if (length < eps) length = eps;
   for (i64 i = thread(); i < n; i += threads())
@@ -40,8 +39,8 @@ DEVICE void compute(const L2NormArgs& p) {
     u8* to = row_at(y, at);
     const auto load_at = [&](i64 i) { return load<T>(from, i, x.stride[0]); };
     const auto store_at = [&](i64 i, float value) { store<T>(to, i, y.stride[0], value); };
-    if (!scale_row<float>(y.n[0], p.eps, load_at, store_at))
-      scale_row<double>(y.n[0], p.eps, load_at, store_at);
+    compute_with_room(
+        [&](auto number) { return scale_row<decltype(number)>(y.n[0], p.eps, load_at, store_at); });
   }
 }
 

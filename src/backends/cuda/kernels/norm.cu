@@ -1,7 +1,6 @@
 // Mean 0 and variance 1: a row or a group of channels a block.
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/math.h"
-#include "backends/cuda/gpu/reduce.h"
+#include "backends/cuda/gpu/squares.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/norm.h"
 
@@ -12,24 +11,33 @@ namespace {
 /// write(i, (x - mean) / sqrt(variance + eps)), where x = read(i), for i below n. The mean is
 /// taken off twice: the first, of numbers far from 0, is only as exact as they are. Differences
 /// from the first element make elements that are all the same exactly 0.
-template <class Read, class Write>
-DEVICE void standardize(i64 n, float eps, const Read& read, const Write& write) {
-  const float count = (float)n, first = n > 0 ? read(0) : 0;
-  float sum = 0;
+/// False where F32 has no room for the squares.
+template <class Number, class Read, class Write>
+DEVICE bool standardize_in(i64 n, float eps, const Read& read, const Write& write) {
+  const Number count = (Number)n, first = n > 0 ? read(0) : 0;
+  Number sum = 0;
   for (i64 i = thread(); i < n; i += threads()) sum += read(i) - first;
-  const float mean = first + block_reduce(sum, 0.0f, add) / count;
-  float rest = 0, squares = 0;
+  const Number mean = first + block_total(sum) / count;
+  Number rest = 0, squares = 0;
   for (i64 i = thread(); i < n; i += threads()) {
-    const float difference = read(i) - mean;
+    const Number difference = read(i) - mean;
     rest += difference;
     squares += difference * difference;
   }
-  const float second = block_reduce(rest, 0.0f, add) / count;
-  float variance = block_reduce(squares, 0.0f, add) / count - second * second;
+  squares = block_total(squares);
+  if (!has_room_for(squares)) return false;
+  const Number second = block_total(rest) / count;
+  Number variance = squares / count - second * second;
   if (variance < 0) variance = 0;
-  const float deviation = sqrt(variance + eps);
+  const Number deviation = sqrt(variance + eps);
   for (i64 i = thread(); i < n; i += threads())
-    write(i, deviation == 0 ? 0 : (read(i) - mean - second) / deviation);
+    write(i, deviation == 0 ? 0 : (float)((read(i) - mean - second) / deviation));
+  return true;
+}
+template <class Read, class Write>
+DEVICE void standardize(i64 n, float eps, const Read& read, const Write& write) {
+  compute_with_room(
+      [&](auto number) { return standardize_in<decltype(number)>(n, eps, read, write); });
 }
 
 template <class T>

@@ -1,7 +1,6 @@
 // The gradient of rms_norm: a row a block.
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/math.h"
-#include "backends/cuda/gpu/reduce.h"
+#include "backends/cuda/gpu/squares.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/rms_norm_back.h"
 
@@ -20,25 +19,28 @@ struct Row {
   i64 dy_stride, x_stride, dx_stride;
 };
 
+/// With x scaled by r, its own and the row's: r (dy - x mean(x dy)). False where F32 has no room
+/// for the squares or the products.
 template <class Number>
-DEVICE void compute(const Row& row, i64 n, float eps) {
+DEVICE bool compute(const Row& row, i64 n, float eps) {
   Number squares = 0, products = 0;
   for (i64 i = thread(); i < n; i += threads()) {
     const Number x = load<F32>(row.x, i, row.x_stride);
     squares += x * x;
     products += x * load<F32>(row.dy, i, row.dy_stride);
   }
-  const auto add_up = [](Number a, Number b) { return a + b; };
-  squares = block_reduce(squares, (Number)0, add_up);
-  products = block_reduce(products, (Number)0, add_up);
-  const Number mean = squares / n + eps;
-  const Number r = mean == 0 ? 0 : 1 / sqrt(mean);
-  const Number shrink = r * r * r * products / n;
+  squares = block_total(squares);
+  products = block_total(products);
+  if (!has_room_for(squares) || !has_room_for(squares + (products < 0 ? -products : products)))
+    return false;
+  const Number r = inverse_root(squares / n + eps);
+  const Number shrink = r * (products / n);
   for (i64 i = thread(); i < n; i += threads()) {
-    const Number kept = r * load<F32>(row.dy, i, row.dy_stride);
+    const Number x = r * load<F32>(row.x, i, row.x_stride);
     store<F32>(row.dx, i, row.dx_stride,
-               (float)(kept - shrink * load<F32>(row.x, i, row.x_stride)));
+               (float)(r * (load<F32>(row.dy, i, row.dy_stride) - shrink * x)));
   }
+  return true;
 }
 
 }  // namespace
@@ -53,10 +55,9 @@ KERNEL void rms_norm_back(RmsNormBackArgs p) {
     const RowIndex at = row_index(dx, i);
     const Row row = {row_at(dy, at), row_at(x, at), row_at(dx, at),
                      dy.stride[0],   x.stride[0],   dx.stride[0]};
-    if (dx.n[0] <= kShort) {
-      compute<double>(row, dx.n[0], p.eps);
-    } else {
-      compute<float>(row, dx.n[0], p.eps);
-    }
+    compute_with_room([&](auto number) {
+      const bool too_short = sizeof number < sizeof(double) && dx.n[0] <= kShort;
+      return !too_short && compute<decltype(number)>(row, dx.n[0], p.eps);
+    });
   }
 }
