@@ -16,6 +16,7 @@ inline constexpr int kValuePart = 256;
 struct AttentionInputs {
   TensorArg q, k, v, mask, sinks, y;  ///< the data of mask and sinks may be null
   u64 k_type, v_type;                 ///< CacheType
+  u64 has_mask;                       ///< perhaps without elements: then its data is null, too
   u64 f16_mask;                       ///< F16, else F32
   float scale, max_bias, softcap;
 };

@@ -40,6 +40,7 @@ gpu::AttentionInputs attention_inputs(const BoundNode& node, std::size_t mask) {
           .y = node.result(),
           .k_type = type_of(1),
           .v_type = type_of(2),
+          .has_mask = view.has_source(mask) ? 1U : 0U,
           .f16_mask = view.has_source(mask) && view.source(mask).dtype == DType::kF16 ? 1U : 0U,
           .scale = params.scale,
           .max_bias = params.max_bias,

@@ -27,7 +27,7 @@ class PagedAttention final : public CudaKernel {
     const std::vector<std::byte> parameters = bytes_of(params);
     return {{.kernel = "paged_attention_check",
              .items = view.source(3).size(1),
-             .per_block = gpu::kAttentionThreads,
+             .per_block = gpu::kAttentionThreads / 32,
              .threads = gpu::kAttentionThreads,
              .parameters = parameters},
             plan_attention("paged_attention", view, parameters)};

@@ -17,14 +17,18 @@ struct Place {
 };
 /// paged_attention_check() has seen that ends ascend.
 DEVICE Place find(const Tensor& sequences, i64 token) {
-  for (i64 s = 0; s < sequences.n[1]; ++s) {
-    const i64 end = int_at(sequences, 0, s);
-    if (token < end) {
-      const i64 keys = int_at(sequences, 1, s);
-      return {int_at(sequences, 2, s), keys, keys - end + token};
+  i64 s = 0, after = sequences.n[1];  // the first sequence that ends behind the token
+  while (s < after) {
+    const i64 middle = (s + after) / 2;
+    if (token < int_at(sequences, 0, middle)) {
+      after = middle;
+    } else {
+      s = middle + 1;
     }
   }
-  return {0, 0, 0};
+  if (s == sequences.n[1]) return {0, 0, 0};
+  const i64 keys = int_at(sequences, 1, s);
+  return {int_at(sequences, 2, s), keys, keys - int_at(sequences, 0, s) + token};
 }
 
 struct Keys {
@@ -47,40 +51,36 @@ DEVICE Keys span_of(const PagedAttentionArgs& p, const Place& at) {
   }
 }
 
-/// Whether a sequence's tokens, keys, blocks and columns of the mask are there.
-DEVICE bool check_sequence(const PagedAttentionArgs& p, i64 s) {
+/// Reports where a sequence's tokens, keys, blocks or columns of the mask are not there. A warp
+/// shares its entries in the table.
+DEVICE void check_sequence(const PagedAttentionArgs& p, i64 s) {
   const Run& run = *p.common.run;
   const Tensor q = tensor_of(p.in.q, run), k = tensor_of(p.in.k, run);
   const Tensor sequences = tensor_of(p.sequences, run), table = tensor_of(p.table, run);
   const i64 begin = s == 0 ? 0 : int_at(sequences, 0, s - 1);
   const i64 end = int_at(sequences, 0, s), keys = int_at(sequences, 1, s);
   const i64 first = int_at(sequences, 2, s);
-  if (!expect_index(p.common, end, q.n[2] + 1) || !expect_index(p.common, begin, end + 1))
-    return false;
-  if (!expect_index(p.common, end - begin, keys + 1)) return false;
-  if (p.in.mask.data != nullptr &&
-      !expect_index(p.common, keys, size_of(p.in.mask.sizes[0], run) + 1))
-    return false;
+  if (!expect_index(p.common, end, q.n[2] + 1) || !expect_index(p.common, begin, end + 1)) return;
+  if (!expect_index(p.common, end - begin, keys + 1)) return;
+  if (p.in.has_mask != 0 && !expect_index(p.common, keys, size_of(p.in.mask.sizes[0], run) + 1))
+    return;
   const i64 entries = (keys + p.block - 1) / p.block;
-  if (!expect_index(p.common, first, table.n[0] - entries + 1)) return false;
-  for (i64 i = 0; i < entries; ++i) {
+  if (!expect_index(p.common, first, table.n[0] - entries + 1)) return;
+  for (i64 i = lane(); i < entries; i += kWarp) {
     const i64 rest = keys - i * p.block, used = rest < p.block ? rest : p.block;
     const i64 row = (i64)int_at(table, first + i, 0) * p.block;
-    if (!expect_index(p.common, row, k.n[2] - used + 1)) return false;
+    if (!expect_index(p.common, row, k.n[2] - used + 1)) return;
   }
-  return true;
 }
 
 }  // namespace
 
-/// A sequence a thread, before the attention itself.
+/// A sequence a warp, before the attention itself.
 KERNEL void paged_attention_check(PagedAttentionArgs p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const i64 count = size_of(p.sequences.sizes[1], run);
-  for (i64 s = block() * threads() + thread(); s < count; s += blocks() * threads()) {
-    if (!check_sequence(p, s)) return;
-  }
+  for (i64 s = block() * warps() + warp(); s < count; s += blocks() * warps()) check_sequence(p, s);
 }
 
 KERNEL void paged_attention(PagedAttentionArgs p) {

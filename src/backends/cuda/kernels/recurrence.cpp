@@ -47,6 +47,7 @@ class RecurrenceKernel final : public CudaKernel {
     params.states = node.source(row_.states);
     params.ids = node.ids(row_.states + 1);
     params.ends = node.source(ends);
+    params.given = {view.has_source(row_.states + 1) ? 1U : 0U, view.has_source(ends) ? 1U : 0U};
     params.y = node.result();
     params.output_rows = view.source(0).size(2);
     params.scale = row_.scale(view);

@@ -212,8 +212,11 @@ DEVICE void compute(const RecurrenceArgs& p) {
   const Size* n = p.states.sizes;
   const StateSizes sizes = Op::kRowsAreContiguous ? StateSizes{n[0].fixed, n[1].fixed, n[2].fixed}
                                                   : StateSizes{n[1].fixed, n[0].fixed, n[2].fixed};
-  const Sequences all = {ids_of(p.ids, run), tensor_of(p.ends, run),
-                         size_of(p.sources[0].sizes[2], run), size_of(p.sources[0].sizes[3], run),
+  const Sequences all = {ids_of(p.ids, run),
+                         tensor_of(p.ends, run),
+                         p.given,
+                         size_of(p.sources[0].sizes[2], run),
+                         size_of(p.sources[0].sizes[3], run),
                          size_of(p.states.sizes[3], run)};
   const i64 items = count_with_idle(all) * sizes.heads * sizes.v;
   for (i64 item = block() * warps() + warp(); item < items; item += blocks() * warps()) {
@@ -227,7 +230,7 @@ DEVICE void compute(const RecurrenceArgs& p) {
     }
     const i64 first_state = find_state(p.common, all, s);
     if (first_state < 0) return;
-    walk_over<Op, State>(walk, sizes, tokens, first_state, all.ends.data != nullptr ? s : 0);
+    walk_over<Op, State>(walk, sizes, tokens, first_state, p.given.ends != 0 ? s : 0);
   }
 }
 

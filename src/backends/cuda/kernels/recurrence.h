@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backends/cuda/gpu/shared.h"
+#include "backends/cuda/gpu/given_sources.h"
 
 namespace shunt::cuda::gpu {
 
@@ -9,10 +9,11 @@ inline constexpr int kRecurrenceThreads = 256;
 inline constexpr int kStatePerLane = 4;
 struct RecurrenceArgs {
   Common common;
-  TensorArg sources[6];       ///< those before `states`
-  IdsArg ids;                 ///< its data may be null
-  TensorArg states, ends, y;  ///< likewise that of ends
-  i64 output_rows;            ///< of y: T at its maximum
+  TensorArg sources[6];  ///< those before `states`
+  IdsArg ids;
+  TensorArg states, ends, y;
+  GivenSources given;
+  i64 output_rows;  ///< of y: T at its maximum
   float scale;
 };
 

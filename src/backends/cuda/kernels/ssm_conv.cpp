@@ -15,14 +15,16 @@ class SsmConv final : public CudaKernel {
 
   std::vector<LaunchPlan> plan(const BoundNode& node) const override {
     const NodeView& view = node.view();
-    const gpu::SsmConvArgs params = {.common = node.common(),
-                                     .ids = node.ids(3),
-                                     .x = node.source(0),
-                                     .w = node.source(1),
-                                     .states = node.source(2),
-                                     .ends = node.source(4),
-                                     .y = node.result(),
-                                     .output_rows = view.source(0).size(1)};
+    const gpu::SsmConvArgs params = {
+        .common = node.common(),
+        .ids = node.ids(3),
+        .x = node.source(0),
+        .w = node.source(1),
+        .states = node.source(2),
+        .ends = node.source(4),
+        .y = node.result(),
+        .given = {view.has_source(3) ? 1U : 0U, view.has_source(4) ? 1U : 0U},
+        .output_rows = view.source(0).size(1)};
     return {{.kernel = "ssm_conv",
              .items = element_count(view.result().shape),
              .per_block = 256,

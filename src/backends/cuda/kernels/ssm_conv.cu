@@ -13,7 +13,7 @@ DEVICE float at(const Tensor& tensor, i64 i0, i64 i1, i64 i2 = 0) {
 
 /// The sequence of a token; the number after the last one if it is of none.
 DEVICE i64 sequence_of(const Sequences& all, i64 token, i64 column) {
-  if (all.ends.data == nullptr) return column;
+  if (all.given.ends == 0) return column;
   i64 s = 0;
   while (s < all.ends.n[0] && token >= end_at(all, s)) ++s;
   return s;
@@ -46,9 +46,10 @@ KERNEL void ssm_conv(SsmConvArgs p) {
   if (is_stopped(run)) return;
   const Tensor x = tensor_of(p.x, run), w = tensor_of(p.w, run);
   const Tensor states = tensor_of(p.states, run), y = tensor_of(p.y, run);
-  const Sequences all = {ids_of(p.ids, run), tensor_of(p.ends, run), x.n[1], x.n[2], states.n[2]};
+  const Sequences all = {ids_of(p.ids, run), tensor_of(p.ends, run), p.given, x.n[1], x.n[2],
+                         states.n[2]};
   const i64 taps = w.n[0], kept = taps - 1, channels = x.n[0];
-  const i64 in_column = all.ends.data != nullptr ? all.ends.n[0] : 1;  // sequences
+  const i64 in_column = all.given.ends != 0 ? all.ends.n[0] : 1;  // sequences
   const i64 rows = all.tokens + in_column * kept;
   if (block() == 0) check_all(p.common, all);
   const i64 count = channels * rows * all.columns;
@@ -56,7 +57,7 @@ KERNEL void ssm_conv(SsmConvArgs p) {
     const i64 channel = e % channels, row = e / channels % rows, column = e / channels / rows;
     const i64 state_row = row - all.tokens;  // at least 0: of a new state
     const i64 s = state_row < 0 ? sequence_of(all, row, column)
-                                : (all.ends.data != nullptr ? state_row / kept : column);
+                                : (all.given.ends != 0 ? state_row / kept : column);
     float value = 0;
     if (!is_idle_sequence(all, s)) {
       Inputs z = {x, states, channel, find_state(p.common, all, s), kept, {}};

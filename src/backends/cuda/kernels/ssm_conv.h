@@ -1,14 +1,15 @@
 #pragma once
 
-#include "backends/cuda/gpu/shared.h"
+#include "backends/cuda/gpu/given_sources.h"
 
 namespace shunt::cuda::gpu {
 
 struct SsmConvArgs {
   Common common;
-  IdsArg ids;                       ///< its data may be null
-  TensorArg x, w, states, ends, y;  ///< likewise that of ends
-  i64 output_rows;                  ///< of y: T at its maximum
+  IdsArg ids;
+  TensorArg x, w, states, ends, y;
+  GivenSources given;
+  i64 output_rows;  ///< of y: T at its maximum
 };
 
 }  // namespace shunt::cuda::gpu
