@@ -139,6 +139,10 @@ void repeat_back_cases(const Op& op, const CaseSink& sink) {
   }
   emit(source_of(DType::kF32, {1000, 40, 1, 1}), {500, 1, 1, 1});
   emit(source_of(DType::kF32, {0, 4, 1, 1}), {1, 4, 1, 1});
+  // Many terms of each element, which F32 can't add to the first ones.
+  std::vector<double> values(std::size_t{257} * 1024, 1);
+  std::fill_n(values.begin(), 257, 0x1p24);
+  emit(with_values(source_of(DType::kF32, {1, 257, 1024, 1}), values), {1, 257, 1, 1});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Sums of rows, a row a block, and of all elements.
 #include "backends/cuda/gpu/formats.h"
+#include "backends/cuda/gpu/long_sum.h"
 #include "backends/cuda/gpu/reduce.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/reduce.h"
@@ -17,10 +18,10 @@ DEVICE void sum_rows(const ReduceRowsArgs& p) {
   const Tensor x = tensor_of(p.x, run);
   for (i64 row = block(); row < count_rows(y); row += blocks()) {
     const RowIndex at = row_index(y, row);
-    float sum = 0;
+    LongSum of_thread;
     for (i64 i = thread(); i < x.n[0]; i += threads())
-      sum += load<T>(row_at(x, at), i, x.stride[0]);
-    sum = block_sum(sum);
+      of_thread.add(load<T>(row_at(x, at), i, x.stride[0]));
+    float sum = block_sum(of_thread.total());
     if (p.mean != 0) sum /= (float)x.n[0];
     if (thread() == 0) store<T>(row_at(y, at), 0, y.stride[0], sum);
   }

@@ -1,4 +1,5 @@
 // Sums over the places that an element was repeated to.
+#include "backends/cuda/gpu/long_sum.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/repeat_back.h"
 
@@ -25,39 +26,38 @@ struct Places {
   }
 };
 
-}  // namespace
-
-/// An element a thread.
-KERNEL void repeat_back_many(RepeatBackArgs p) {
-  const Run& run = *p.common.run;
-  if (is_stopped(run)) return;
-  const Tensor dx = tensor_of(p.dx, run);
-  if (is_idle(dx)) return;
-  const Tensor dy = tensor_of(p.dy, run);
-  const Places places = Places::of(dy, dx);
-  for_each_element(dx, [&](i64 i, RowIndex at) {
-    float sum = 0;
-    for (i64 place = 0; place < places.count(); ++place) sum += places.value(i, at, place);
-    *(float*)(row_at(dx, at) + i * dx.stride[0]) = sum;
-  });
+/// The sums of threads for the same element, where thread() is below `together`.
+DEVICE float add_up(float value, u32 together) {
+  SHARED float sums[kRepeatBackThreads];
+  barrier();  // the threads have read those of the block's elements before
+  sums[thread()] = value;
+  for (u32 step = kRepeatBackThreads / 2; step >= together; step /= 2) {
+    barrier();
+    if (thread() < step) sums[thread()] += sums[thread() + step];
+  }
+  return sums[thread()];
 }
 
-/// An element a block.
-KERNEL void repeat_back_few(RepeatBackArgs p) {
+}  // namespace
+
+/// Neighbouring threads have neighbouring elements. Those that share one have some of its places.
+KERNEL void repeat_back(RepeatBackArgs p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
   const Tensor dx = tensor_of(p.dx, run);
   const i64 count = dx.n[0] * count_rows(dx);
-  if (block() >= count) return;
+  if (block() * p.together >= count) return;
   const Tensor dy = tensor_of(p.dy, run);
   const Places places = Places::of(dy, dx);
-  for (i64 e = block(); e < count; e += blocks()) {
+  const i64 sharing = threads() / p.together, first = thread() / p.together;
+  for (i64 from = block() * p.together; from < count; from += blocks() * p.together) {
+    const i64 e = from + thread() % p.together;
     const i64 i = e % dx.n[0];
     const RowIndex at = row_index(dx, e / dx.n[0]);
-    float sum = 0;
-    for (i64 place = thread(); place < places.count(); place += threads())
-      sum += places.value(i, at, place);
-    sum = block_sum(sum);
-    if (thread() == 0) *(float*)(row_at(dx, at) + i * dx.stride[0]) = sum;
+    LongSum of_thread;
+    for (i64 place = e < count ? first : places.count(); place < places.count(); place += sharing)
+      of_thread.add(places.value(i, at, place));
+    const float sum = add_up(of_thread.total(), (u32)p.together);
+    if (thread() < p.together && e < count) *(float*)(row_at(dx, at) + i * dx.stride[0]) = sum;
   }
 }
