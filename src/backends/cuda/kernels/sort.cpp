@@ -35,7 +35,7 @@ class Sort final : public CudaKernel {
   std::size_t scratch(const NodeView& node, const CudaTarget&) const override {
     const Tensor& x = node.source(0);
     if (x.size(0) <= gpu::kSortChunk) return 0;
-    return static_cast<std::size_t>(slots(x) * 2 * x.size(0)) * sizeof(gpu::u64);
+    return static_cast<std::size_t>(slots(x) * slot_bytes(x));
   }
 
   std::vector<LaunchPlan> plan(const BoundNode& node) const override {
@@ -54,11 +54,15 @@ class Sort final : public CudaKernel {
   }
 
  private:
-  /// All rows at once where they need no scratch.
+  static std::int64_t slot_bytes(const Tensor& x) {
+    return 2 * x.size(0) * static_cast<std::int64_t>(sizeof(gpu::u64));
+  }
+  /// All rows at once where they need no scratch, else as many as the device may have use for.
   static std::int64_t slots(const Tensor& x) {
-    constexpr std::int64_t kMostSlots = 256;
+    constexpr std::int64_t kMostSlots = 256, kMostBytes = 64 << 20;
     const std::int64_t rows = row_count(x);
-    return x.size(0) <= gpu::kSortChunk ? rows : std::min(rows, kMostSlots);
+    if (x.size(0) <= gpu::kSortChunk) return rows;
+    return std::min({rows, kMostSlots, std::max<std::int64_t>(kMostBytes / slot_bytes(x), 1)});
   }
 
   const SortRow& row_;
