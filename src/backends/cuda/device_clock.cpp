@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kOldest = 10;  // seconds
 constexpr int kTries = 8;
-constexpr double kShort = 200e-6;  // seconds
+constexpr double kShortRecording = 200e-6;  // seconds
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -35,7 +35,7 @@ Status DeviceClock::renew() {
     SHUNT_TRY(context_->wait_until_idle(stream_));
     const double after = now();
     anchor_seconds_ = (before + after) / 2;
-    if (after - before < kShort) break;
+    if (after - before < kShortRecording) break;
   }
   known_ = true;
   return ok();

@@ -97,7 +97,7 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
 
 CudaStream::~CudaStream() {
   if (faults_ != 0) context_->release<&Symbols::mem_free>(faults_);
-  for (const EventHandle mark : marks_) {
+  for (EventHandle mark : marks_) {
     if (mark != nullptr) context_->release<&Symbols::event_destroy>(mark);
   }
   if (stream_ != nullptr) context_->release<&Symbols::stream_destroy>(stream_);
