@@ -3,10 +3,8 @@
 
 #include <functional>
 
+#include "backends/cuda/cuda_devices.h"
 #include "shunt/ops.h"
-#include "shunt/registry.h"
-#include "support/cuda_twin.h"
-#include "support/graph_run.h"
 #include "support/tensor_io.h"
 
 namespace shunt::test::cuda_ids_test {
@@ -45,11 +43,9 @@ const IdsCase kCases[] = {
      }},
 };
 
-class CudaIds : public testing::TestWithParam<IdsCase> {};
+class CudaIds : public CudaDevices, public testing::WithParamInterface<IdsCase> {};
 
 TEST_P(CudaIds, OutOfRangeFailTheRunAndNotTheNextOne) {
-  const CudaTwin twin;
-  if (!twin.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
   GraphBuilder g;
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 2, 1}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, 1}));
@@ -67,10 +63,7 @@ TEST_P(CudaIds, OutOfRangeFailTheRunAndNotTheNextOne) {
     leaves[ids->id].data = {first, second};
   };
   set(2, 1);
-  const auto registry = Registry::create(twin.options());
-  const std::vector<std::string> names = {"cuda0"};
-  const auto run =
-      GraphRun::create(graph, *(*registry)->select(names), leaves, {.by_ability = true});
+  const auto run = GraphRun::create(graph, *devices(), leaves, {.by_ability = true});
   ASSERT_TRUE(run) << run.error().message();
   for (const double wrong : {3.0, -1.0, 2147483647.0}) {
     set(2, wrong);
@@ -85,7 +78,7 @@ TEST_P(CudaIds, OutOfRangeFailTheRunAndNotTheNextOne) {
   ASSERT_TRUE((*run)->set_inputs(leaves));
   const Status status = (*run)->plan().run();
   EXPECT_TRUE(status) << status.error().message();
-  EXPECT_THAT(twin.findings(), IsEmpty());
+  EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, CudaIds, testing::ValuesIn(kCases),

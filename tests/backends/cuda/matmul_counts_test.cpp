@@ -2,11 +2,9 @@
 // and at most twice for 64.
 #include <gtest/gtest.h>
 
+#include "backends/cuda/cuda_devices.h"
 #include "ops/common/type_lists.h"
 #include "shunt/ops.h"
-#include "shunt/registry.h"
-#include "support/cuda_twin.h"
-#include "support/graph_run.h"
 
 namespace shunt::test::cuda_matmul_counts_test {
 namespace {
@@ -14,12 +12,8 @@ namespace {
 constexpr std::int64_t kInner = 4096;
 constexpr std::int64_t kRows = 32;
 
-class CudaMatmulCounts : public testing::TestWithParam<DType> {
+class CudaMatmulCounts : public CudaDevices, public testing::WithParamInterface<DType> {
  protected:
-  void SetUp() override {
-    if (!twin_.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
-  }
-
   /// The counts of a product with that many columns. All numbers are 0.
   KernelCounts multiply(std::int64_t columns) {
     GraphBuilder g;
@@ -29,10 +23,7 @@ class CudaMatmulCounts : public testing::TestWithParam<DType> {
     const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
     const std::map<NodeId, RefTensor> leaves = {{w->id, RefTensor(Sizes{kInner, kRows, 1, 1})},
                                                 {x->id, RefTensor(Sizes{kInner, columns, 1, 1})}};
-    const auto registry = Registry::create(twin_.options());
-    const std::vector<std::string> names = {"cuda0"};
-    const auto devices = (*registry)->select(names);
-    auto run = GraphRun::create(graph, *devices, leaves);
+    auto run = GraphRun::create(graph, *devices(), leaves);
     EXPECT_TRUE(run) << run.error().message();
     const Status status = (*run)->plan().run();
     EXPECT_TRUE(status) << status.error().message();
@@ -54,8 +45,6 @@ class CudaMatmulCounts : public testing::TestWithParam<DType> {
     return static_cast<double>(kRows * kInner / type.block_elements) *
            static_cast<double>(type.block_bytes);
   }
-
-  CudaTwin twin_;
 };
 
 TEST_P(CudaMatmulCounts, OneColumnReadsEachWeightOnceInWholeSectors) {

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cuda/cuda_devices.h"
 #include "shunt/ops.h"
-#include "shunt/registry.h"
-#include "support/cuda_twin.h"
-#include "support/graph_run.h"
 
 namespace shunt::test::cuda_numbers_test {
 namespace {
@@ -25,11 +23,8 @@ RefTensor filled_with(const Sizes& sizes, double value) {
   return tensor;
 }
 
-class CudaNumbers : public testing::Test {
+class CudaNumbers : public CudaDevices {
  protected:
-  void SetUp() override {
-    if (!twin_.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
-  }
   void TearDown() override {
     if (!twin_.there()) return;
     EXPECT_THAT(twin_.findings(), IsEmpty());
@@ -39,10 +34,7 @@ class CudaNumbers : public testing::Test {
     EXPECT_TRUE(y) << y.error().message();
     EXPECT_TRUE(g.output(y, "y"));
     const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
-    const auto registry = Registry::create(twin_.options());
-    const std::vector<std::string> names = {"cuda0"};
-    const auto run =
-        GraphRun::create(graph, *(*registry)->select(names), leaves, {.by_ability = true});
+    const auto run = GraphRun::create(graph, *devices(), leaves, {.by_ability = true});
     EXPECT_TRUE(run) << run.error().message();
     const Status status = (*run)->plan().run();
     EXPECT_TRUE(status) << status.error().message();
@@ -58,8 +50,6 @@ class CudaNumbers : public testing::Test {
     const auto y = matmul(g, w, in);
     return run(std::move(g), y, {{w->id, filled_with(of_w, 1)}, {in->id, x}});
   }
-
-  CudaTwin twin_;
 };
 
 TEST_F(CudaNumbers, ProductsOfTinyNumbersKeepTheirSign) {
