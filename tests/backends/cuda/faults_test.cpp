@@ -139,6 +139,38 @@ TEST_F(CudaFaults, WithoutPinnedMemoryFaultsOfKernelsAreFoundToo) {
   EXPECT_THAT(warnings[0].text, HasSubstr("no pinned memory"));
 }
 
+/// Products that take the twin some seconds: as good as ones that never end.
+TEST_F(CudaFaults, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
+  registry_.reset();
+  twin_.set("CUDA_TWIN_THREADS", "1");
+  twin_.restart();
+  Options options = twin_.options();
+  options.backend_options["cuda"]["timeout"] = "1";
+  open(options);
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {512, 512}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {512, 4096}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const std::map<NodeId, RefTensor> leaves = {{w->id, RefTensor(Sizes{512, 512, 1, 1})},
+                                              {x->id, RefTensor(Sizes{512, 4096, 1, 1})}};
+  auto run = GraphRun::create(graph, *devices(), leaves);
+  ASSERT_TRUE(run) << run.error().message();
+  const Status status = (*run)->plan().run();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().device(), "cuda0");
+  EXPECT_THAT(status.error().message(), HasSubstr("a task did not end within 1 s"));
+  // The driver's functions that free memory would wait for the task.
+  const auto frees = twin_.calls("cuMemFree_v2"), destroyed = twin_.calls("cuStreamDestroy_v2");
+  const auto released = twin_.calls("cuDevicePrimaryCtxRelease_v2");
+  run->reset();
+  registry_.reset();
+  EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
+  EXPECT_EQ(twin_.calls("cuStreamDestroy_v2"), destroyed);
+  EXPECT_EQ(twin_.calls("cuDevicePrimaryCtxRelease_v2"), released);
+  twin_.restart();
+}
+
 TEST_F(CudaFaults, NothingIsFreedThroughTheDriverOnceTheDeviceIsLost) {
   const Rows rows;
   auto run = run_on("cuda0", rows);
