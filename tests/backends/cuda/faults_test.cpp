@@ -12,6 +12,15 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// Sanitizers make the twin ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kSteps = 500;
+constexpr std::int64_t kColumns = 256;
+#else
+constexpr int kSteps = 10000;
+constexpr std::int64_t kColumns = 2048;
+#endif
+
 class CudaFaults : public CudaDevices {
  protected:
   void TearDown() override {
@@ -149,11 +158,11 @@ TEST_F(CudaFaults, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
   open(options);
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kF32, {512, 512}));
-  const auto x = g.input("x", *make_tensor(DType::kF32, {512, 4096}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {512, kColumns}));
   ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
   const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
   const std::map<NodeId, RefTensor> leaves = {{w->id, RefTensor(Sizes{512, 512, 1, 1})},
-                                              {x->id, RefTensor(Sizes{512, 4096, 1, 1})}};
+                                              {x->id, RefTensor(Sizes{512, kColumns, 1, 1})}};
   auto run = GraphRun::create(graph, *devices(), leaves);
   ASSERT_TRUE(run) << run.error().message();
   const Status status = (*run)->plan().run();
@@ -183,13 +192,6 @@ TEST_F(CudaFaults, NothingIsFreedThroughTheDriverOnceTheDeviceIsLost) {
   EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
   EXPECT_EQ(twin_.live(), 0U) << "the context was released";
 }
-
-// Sanitizers make a step ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSteps = 500;
-#else
-constexpr int kSteps = 10000;
-#endif
 
 /// Steps with a fault at a random call. What they leave allocated would add up.
 TEST_F(CudaFaults, RandomFaultsLeaveNothingAllocated) {
