@@ -31,7 +31,7 @@ struct DeviceUnderTest {
   Options options;          ///< of its registry
   bool everything = false;  ///< it must support every case
   std::vector<Exclusion> exclusions;
-  std::size_t every = 1;  ///< a sample: the first of so many cases, and so on
+  std::size_t every = 1;  ///< a sample: every n-th case
   /// Called before its registry is made: makes the environment that a device needs. The result is
   /// kept as long as the registry. Null: the device is not there. May be empty.
   std::function<std::shared_ptr<void>()> around = {};

@@ -9,7 +9,7 @@
 
 namespace shunt::test {
 
-/// What the launches of a kernel did (cuda_twin_kernel_counts in cuda_twin/control.h).
+/// Counts of a kernel's launches (cuda_twin_kernel_counts in cuda_twin/control.h).
 struct KernelCounts {
   std::uint64_t launches, blocks, instructions, kinds[13];
   std::uint64_t bytes_read, bytes_written;  ///< of global memory, by all lanes

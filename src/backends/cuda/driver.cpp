@@ -100,7 +100,7 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<Driver> driver,
 }
 
 Context::~Context() {
-  seen_losses_ = driver_->losses();  // what is left to do needs no answer of the device
+  seen_losses_ = driver_->losses();  // nothing that follows needs an answer of the device
   if (own_stream_ != nullptr) release<&Symbols::stream_destroy>(own_stream_);
   if (own_word_ != 0) release<&Symbols::mem_free>(own_word_);
   if (!health_->is_hung()) (void)driver_->symbols().device_primary_ctx_release(device_);

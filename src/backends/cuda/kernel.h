@@ -64,7 +64,7 @@ class CudaKernel : public Kernel<CudaTarget> {
   virtual std::vector<std::string> modules(const NodeView&) const {
     return {std::string(module())};
   }
-  /// The node's launches in order. Each sees what the ones before it wrote.
+  /// The node's launches in order. Each one sees the results of those before it.
   virtual std::vector<LaunchPlan> plan(const BoundNode& node) const = 0;
 };
 

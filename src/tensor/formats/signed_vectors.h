@@ -25,7 +25,7 @@ struct SignedVectorFit {
   std::array<std::uint8_t, kBlockElements / 8> signs = {};  ///< of 8 elements: bit i of element i
 };
 
-/// `Search`: CodebookSearch, or what has its nearest(), vector() and kSize.
+/// `Search`: CodebookSearch, or a type with its nearest(), vector() and kSize.
 template <std::size_t Part, bool EvenSigns, class Search>
 class SignedVectors {
   static constexpr std::size_t kSize = Search::kSize;

@@ -193,7 +193,7 @@ TEST_F(CudaFaults, NothingIsFreedThroughTheDriverOnceTheDeviceIsLost) {
   EXPECT_EQ(twin_.live(), 0U) << "the context was released";
 }
 
-/// Steps with a fault at a random call. What they leave allocated would add up.
+/// Steps with a fault at a random call. Memory that they leave allocated would add up.
 TEST_F(CudaFaults, RandomFaultsLeaveNothingAllocated) {
   const Rows rows;
   std::mt19937 random(7);

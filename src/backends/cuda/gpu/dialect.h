@@ -130,15 +130,4 @@ DEVICE float warp_sums(float* values) {
     return warp_sums<N / 2, kMask / 2>(values);
   }
 }
-/// The sum of all threads of a block, in each of them. All of them must call it.
-DEVICE float block_sum(float value) {
-  SHARED float parts[kWarp];
-  value = warp_reduce<add>(value);
-  barrier();
-  if (lane() == 0) parts[warp()] = value;
-  barrier();
-  value = lane() < warps() ? parts[lane()] : 0.0f;
-  return warp_reduce<add>(value);
-}
-
 }  // namespace shunt::cuda::gpu

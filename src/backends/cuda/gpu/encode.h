@@ -26,8 +26,8 @@
 #include "backends/cuda/gpu/plain.h"
 #include "backends/cuda/kernels/copy.h"
 
-// Code of the host's from here to the end of the file is for both sides, and what is not used is
-// left out.
+// The compiler makes the functions of these headers for the host and for the device, and drops
+// those that a kernel does not call.
 #pragma clang force_cuda_host_device begin
 #include "tensor/formats/half.h"
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)

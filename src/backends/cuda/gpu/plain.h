@@ -34,7 +34,7 @@ DEVICE void store_integer(u64 type, u8* at, i64 value) {
   if (type == kPlainI32) *(i32*)at = (i32)value;
 }
 
-/// The nearest integer, even if between two; saturated; 0 for what is not a number.
+/// The nearest integer, even if between two; saturated; 0 for NaN.
 DEVICE i64 integer_of(double value) {
   constexpr double kEnd = 9223372036854775808.0;  // 2^63
   const double rounded = __builtin_rint(value);

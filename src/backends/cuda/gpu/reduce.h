@@ -61,5 +61,10 @@ DEVICE T block_reduce(T value, T nothing, const F& combine) {
   for (u32 mask = kWarp / 2; mask > 0; mask /= 2) value = combine(value, exchanged(value, mask));
   return value;
 }
+/// The sum of all threads' values, in each of them. All of them must call it.
+template <class T>
+DEVICE T block_sum(T value) {
+  return block_reduce(value, (T)0, [](T a, T b) { return a + b; });
+}
 
 }  // namespace shunt::cuda::gpu

@@ -1,7 +1,6 @@
 #include "backends/cuda/kernels/argmax.h"
 
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/row_threads.h"
 #include "shunt/ops/order.h"
 
 namespace shunt::cuda {
@@ -19,7 +18,7 @@ class Argmax final : public CudaKernel {
     const gpu::ArgmaxArgs params = {node.common(), node.source(0), node.result()};
     return {{.kernel = "argmax_" + type_suffix({x.dtype}),
              .items = row_count(x),
-             .threads = row_threads(x.size(0)),
+             .threads = threads_for_row(x),
              .parameters = bytes_of(params)}};
   }
 };

@@ -165,11 +165,10 @@ class Copy final : public CudaKernel {
             .parameters = bytes_of(args)};
   }
   static LaunchPlan decode(DType type, std::int64_t elements, const gpu::CopyArgs& args) {
-    return launch_of("decode_" + type_suffix({type}), elements / 8, args);
+    return launch_of("decode_" + type_suffix({type}), elements / gpu::kGroup, args);
   }
   static LaunchPlan list_neighbours(DType type, const gpu::CopyArgs& args) {
-    constexpr std::int64_t kMostLists = 4096;
-    LaunchPlan launch = launch_of("list_" + type_suffix({type}), kMostLists, args);
+    LaunchPlan launch = launch_of("list_" + type_suffix({type}), gpu::kCodebookKeys, args);
     launch.module = encoder_of(type)->module;
     return launch;
   }

@@ -5,6 +5,9 @@
 
 namespace shunt::cuda::gpu {
 
+/// Lists of neighbours of a codebook: one for each vector of levels.
+inline constexpr int kCodebookKeys = 4096;
+
 /// A conversion. Types are PlainType; that of blocks is the kernel's own.
 struct CopyArgs {
   Common common;

@@ -12,10 +12,6 @@ DEVICE i64 integer_at(const Tensor& tensor, i64 i, RowIndex at, bool wide) {
   return wide ? *(const i64*)from : *(const i32*)from;
 }
 
-DEVICE i64 total(i64 count) {
-  return block_reduce(count, (i64)0, [](i64 a, i64 b) { return a + b; });
-}
-
 DEVICE i64 count_parts(const Tensor& a) {
   return (a.n[0] * count_rows(a) + kCountPart - 1) / kCountPart;
 }
@@ -36,7 +32,7 @@ KERNEL void count_equal_parts(CountEqualArgs p) {
       const i64 i = e % a.n[0];
       if (integer_at(a, i, at, p.wide_a != 0) == integer_at(b, i, at, p.wide_b != 0)) ++count;
     }
-    count = total(count);
+    count = block_sum(count);
     if (thread() == 0) p.parts[part] = count;
   }
 }
@@ -48,6 +44,6 @@ KERNEL void count_equal(CountEqualArgs p) {
   const Tensor a = tensor_of(p.a, run), y = tensor_of(p.y, run);
   i64 count = 0;
   for (i64 part = thread(); part < count_parts(a); part += threads()) count += p.parts[part];
-  count = total(count);
+  count = block_sum(count);
   if (thread() == 0) *(i64*)y.data = count;
 }

@@ -29,7 +29,7 @@ DEVICE Softmax softmax_of(const Row& x) {
   most = block_reduce(most, -__builtin_inff(), largest);
   float sum = 0;
   for (i64 i = thread(); i < x.n; i += threads()) sum += exp(x[i] - most);
-  return {most, block_reduce(sum, 0.0f, add)};
+  return {most, block_sum(sum)};
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ KERNEL void cross_entropy_rows(CrossEntropyArgs p) {
       const float label = wanted[i];
       if (label != 0) loss += label * (whole.largest - x[i] + log_sum);
     }
-    loss = block_reduce(loss, 0.0f, add);
+    loss = block_sum(loss);
     if (thread() == 0) p.losses[row] = loss;
   }
 }
@@ -62,7 +62,7 @@ KERNEL void cross_entropy_sum(CrossEntropyArgs p) {
   const i64 rows = count_rows(tensor_of(p.logits, run));
   double sum = 0;
   for (i64 row = thread(); row < rows; row += threads()) sum += p.losses[row];
-  sum = block_reduce(sum, 0.0, [](double a, double b) { return a + b; });
+  sum = block_sum(sum);
   if (thread() == 0) *(float*)p.loss.data = rows > 0 ? (float)(sum / (double)rows) : 0;
 }
 
@@ -80,7 +80,7 @@ KERNEL void cross_entropy_back(CrossEntropyBackArgs p) {
     const Softmax whole = softmax_of(x);
     float all = 0;
     for (i64 i = thread(); i < x.n; i += threads()) all += wanted[i];
-    all = block_reduce(all, 0.0f, add);
+    all = block_sum(all);
     u8* to = row_at(dlogits, at);
     for (i64 i = thread(); i < x.n; i += threads()) {
       const float share = exp(x[i] - whole.largest) / whole.sum * all;

@@ -1,28 +1,21 @@
 // Rows of length 1: a row a block.
-#include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/squares.h"
-#include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/row_norms.h"
 #include "backends/cuda/kernels/l2_norm.h"
 
 using namespace shunt::cuda::gpu;
 
 namespace {
 
-/// x / length, where x = load(i), for all i; 0 where the row is. False where F32 has no room for
+/// x / length, where x = read(i), for all i; 0 where the row is. False where F32 has no room for
 /// the squares.
-template <class Sum, class Load, class Store>
-DEVICE bool scale_row(i64 n, float eps, const Load& load_at, const Store& store_at) {
-  Sum squares = 0;
-  for (i64 i = thread(); i < n; i += threads()) {
-    const Sum value = load_at(i);
-    squares += value * value;
-  }
-  squares = block_total(squares);
+template <class Number, class Read, class Write>
+DEVICE bool scale_row(i64 n, float eps, const Read& read, const Write& write) {
+  const Number squares = sum_of_squares<Number>(n, read);
   if (!has_room_for(squares)) return false;
-  Sum length = sqrt(squares);
+  Number length = sqrt(squares);
   if (length < eps) length = eps;
   for (i64 i = thread(); i < n; i += threads())
-    store_at(i, length == 0 ? 0 : (float)(load_at(i) / length));
+    write(i, length == 0 ? 0 : (float)(read(i) / length));
   return true;
 }
 
@@ -30,18 +23,11 @@ template <class T>
 DEVICE void compute(const L2NormArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
-  const Tensor y = tensor_of(p.y, run);
-  if (block() >= count_rows(y)) return;
-  const Tensor x = tensor_of(p.x, run);
-  for (i64 row = block(); row < count_rows(y); row += blocks()) {
-    const RowIndex at = row_index(y, row);
-    const u8* from = row_at(x, at);
-    u8* to = row_at(y, at);
-    const auto load_at = [&](i64 i) { return load<T>(from, i, x.stride[0]); };
-    const auto store_at = [&](i64 i, float value) { store<T>(to, i, y.stride[0], value); };
+  const i64 n = size_of(p.y.sizes[0], run);
+  for_each_row<T>(p.x, p.y, run, [&](const auto& read, const auto& write) {
     compute_with_room(
-        [&](auto number) { return scale_row<decltype(number)>(y.n[0], p.eps, load_at, store_at); });
-  }
+        [&](auto number) { return scale_row<decltype(number)>(n, p.eps, read, write); });
+  });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Mean 0 and variance 1: a row or a group of channels a block.
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/squares.h"
+#include "backends/cuda/gpu/row_norms.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/norm.h"
 
@@ -17,16 +17,16 @@ DEVICE bool standardize_in(i64 n, float eps, const Read& read, const Write& writ
   const Number count = (Number)n, first = n > 0 ? read(0) : 0;
   Number sum = 0;
   for (i64 i = thread(); i < n; i += threads()) sum += read(i) - first;
-  const Number mean = first + block_total(sum) / count;
+  const Number mean = first + block_sum(sum) / count;
   Number rest = 0, squares = 0;
   for (i64 i = thread(); i < n; i += threads()) {
     const Number difference = read(i) - mean;
     rest += difference;
     squares += difference * difference;
   }
-  squares = block_total(squares);
+  squares = block_sum(squares);
   if (!has_room_for(squares)) return false;
-  const Number second = block_total(rest) / count;
+  const Number second = block_sum(rest) / count;
   Number variance = squares / count - second * second;
   if (variance < 0) variance = 0;
   const Number deviation = sqrt(variance + eps);
@@ -44,17 +44,9 @@ template <class T>
 DEVICE void norm(const NormArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
-  const Tensor y = tensor_of(p.y, run);
-  if (block() >= count_rows(y)) return;
-  const Tensor x = tensor_of(p.x, run);
-  for (i64 row = block(); row < count_rows(y); row += blocks()) {
-    const RowIndex at = row_index(y, row);
-    const u8* from = row_at(x, at);
-    u8* to = row_at(y, at);
-    standardize(
-        y.n[0], p.eps, [&](i64 i) { return load<T>(from, i, x.stride[0]); },
-        [&](i64 i, float value) { store<T>(to, i, y.stride[0], value); });
-  }
+  const i64 n = size_of(p.y.sizes[0], run);
+  for_each_row<T>(p.x, p.y, run,
+                  [&](const auto& read, const auto& write) { standardize(n, p.eps, read, write); });
 }
 
 template <class T>

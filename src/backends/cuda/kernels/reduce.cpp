@@ -4,7 +4,6 @@
 
 #include "backend_support/kernel_rows.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/row_threads.h"
 #include "base/ceil_div.h"
 #include "shunt/ops/reduce.h"
 
@@ -34,7 +33,7 @@ class ReduceRows final : public CudaKernel {
                                         row_.mean ? 1U : 0U};
     return {{.kernel = row_.kernel + type_suffix({x.dtype}),
              .items = row_count(x),
-             .threads = row_threads(x.size(0)),
+             .threads = threads_for_row(x),
              .parameters = bytes_of(params)}};
   }
 

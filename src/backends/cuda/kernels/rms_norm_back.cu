@@ -1,6 +1,6 @@
 // The gradient of rms_norm: a row a block.
 #include "backends/cuda/gpu/formats.h"
-#include "backends/cuda/gpu/squares.h"
+#include "backends/cuda/gpu/row_norms.h"
 #include "backends/cuda/gpu/tensors.h"
 #include "backends/cuda/kernels/rms_norm_back.h"
 
@@ -29,8 +29,8 @@ DEVICE bool compute(const Row& row, i64 n, float eps) {
     squares += x * x;
     products += x * load<F32>(row.dy, i, row.dy_stride);
   }
-  squares = block_total(squares);
-  products = block_total(products);
+  squares = block_sum(squares);
+  products = block_sum(products);
   if (!has_room_for(squares) || !has_room_for(squares + (products < 0 ? -products : products)))
     return false;
   const Number r = inverse_root(squares / n + eps);

@@ -51,7 +51,7 @@ DEVICE Part combined(const Part& part, float sink) {
   if (sink > most || sink != sink) most = sink;
   const bool nothing = part.largest == -__builtin_inff();
   const float share = nothing ? part.sum : part.sum * exp(part.largest - most);
-  const float sum = block_reduce(share, 0.0f, add);
+  const float sum = block_sum(share);
   return {most, sink == -__builtin_inff() ? sum : sum + exp(sink - most)};
 }
 
@@ -104,7 +104,7 @@ KERNEL void softmax_back(SoftmaxBackArgs p) {
     float dot = 0;
     for (i64 i = thread(); i < dx.n[0]; i += threads())
       dot += load<F32>(y_row, i, y.stride[0]) * load<F32>(dy_row, i, dy.stride[0]);
-    dot = block_reduce(dot, 0.0f, add);
+    dot = block_sum(dot);
     for (i64 i = thread(); i < dx.n[0]; i += threads()) {
       const float share = p.scale * load<F32>(y_row, i, y.stride[0]);
       store<F32>(to, i, dx.stride[0], share * (load<F32>(dy_row, i, dy.stride[0]) - dot));

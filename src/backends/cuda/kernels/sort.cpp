@@ -5,7 +5,6 @@
 
 #include "backend_support/kernel_rows.h"
 #include "backends/cuda/kernel.h"
-#include "backends/cuda/kernels/row_threads.h"
 #include "shunt/ops/order.h"
 
 namespace shunt::cuda {
@@ -49,7 +48,7 @@ class Sort final : public CudaKernel {
                                   row_.descends(node.view()) ? 1U : 0U};
     return {{.kernel = "sort_" + type_suffix({x.dtype}),
              .items = x.size(0) == 0 ? 0 : slots(x),
-             .threads = row_threads(x.size(0)),
+             .threads = threads_for_row(x),
              .parameters = bytes_of(params)}};
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr u64 kLastKey = ~0ULL;
 
-/// Keys have the order that is asked for; what is not a number comes after all else.
+/// Keys ascend in the requested order. NaN comes last.
 DEVICE u64 key_of(float value, i64 index, bool descending) {
   u32 bits = __builtin_bit_cast(u32, value);
   if (value == 0) bits = 0;  // of either sign

@@ -16,15 +16,13 @@ namespace formats = shunt::formats;
 
 namespace {
 
-constexpr std::size_t kKeys = 4096;
-
 /// The vectors that are compared for a vector of levels.
 struct Neighbours {
   u16 indices[formats::kNeighbours];
   u16 count;  ///< 0 until the indices are written
 };
-__device__ Neighbours neighbours_s[kKeys];
-__device__ Neighbours neighbours_xxs[kKeys];
+__device__ Neighbours neighbours_s[kCodebookKeys];
+__device__ Neighbours neighbours_xxs[kCodebookKeys];
 
 constexpr formats::CodebookVectors kVectorsS(formats::kIq3SVectors, formats::kIq3SLevels);
 constexpr formats::CodebookVectors kVectorsXxs(formats::kIq3XxsVectors, formats::kIq3XxsLevels);
@@ -47,9 +45,9 @@ struct KeptSearch {
 /// A key a thread. A count that is read as not 0 has its indices before it in memory.
 template <const auto& Vectors>
 DEVICE void list_neighbours(const CopyArgs& p, Neighbours* lists) {
-  static_assert(Vectors.kKeys == kKeys);
+  static_assert(Vectors.kKeys == kCodebookKeys);
   if (is_stopped(*p.common.run)) return;
-  for (i64 key = block() * threads() + thread(); key < (i64)kKeys; key += blocks() * threads()) {
+  for (i64 key = block() * threads() + thread(); key < kCodebookKeys; key += blocks() * threads()) {
     Neighbours& list = lists[key];
     volatile u16& count = list.count;
     if (count != 0) continue;

@@ -26,7 +26,7 @@ struct Tile {
   }
 };
 
-/// What a warp computes of a tile: rows from `row` on, columns from `column` on. The block copies
+/// A warp's share of a tile: rows from `row` on, columns from `column` on. The block copies
 /// `copied` rows from `first` on.
 struct Share {
   int first, copied, row, column;
