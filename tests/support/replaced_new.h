@@ -26,30 +26,40 @@ inline void* allocate_or_throw(std::size_t size, std::size_t alignment) {
 
 }  // namespace shunt::test
 
-// The replaceable forms that the others call. (Inlined, GCC takes the free() in them for a mistake
-// of the caller.)
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  return shunt::test::allocate_or_throw(size, 1);
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return shunt::test::allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return shunt::test::allocate_in_test(size, 1);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment,
-                                       const std::nothrow_t&) noexcept {
-  return shunt::test::allocate_in_test(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
+// Every replaceable form: those of AddressSanitizer do not call each other. (Inlined, GCC takes the
+// free() in them for a mistake of the caller.)
+#define SHUNT_REPLACE_NEW_AND_DELETE(NEW, DELETE)                                                 \
+  [[gnu::noinline]] void* NEW(std::size_t size) {                                                 \
+    return shunt::test::allocate_or_throw(size, 1);                                               \
+  }                                                                                               \
+  [[gnu::noinline]] void* NEW(std::size_t size, std::align_val_t alignment) {                     \
+    return shunt::test::allocate_or_throw(size, static_cast<std::size_t>(alignment));             \
+  }                                                                                               \
+  [[gnu::noinline]] void* NEW(std::size_t size, const std::nothrow_t&) noexcept {                 \
+    return shunt::test::allocate_in_test(size, 1);                                                \
+  }                                                                                               \
+  [[gnu::noinline]] void* NEW(std::size_t size, std::align_val_t alignment,                       \
+                              const std::nothrow_t&) noexcept {                                   \
+    return shunt::test::allocate_in_test(size, static_cast<std::size_t>(alignment));              \
+  }                                                                                               \
+  [[gnu::noinline]] void DELETE(void* memory) noexcept {                                          \
+    std::free(memory);                                                                            \
+  }                                                                                               \
+  [[gnu::noinline]] void DELETE(void* memory, std::size_t) noexcept {                             \
+    std::free(memory);                                                                            \
+  }                                                                                               \
+  [[gnu::noinline]] void DELETE(void* memory, std::align_val_t) noexcept {                        \
+    std::free(memory);                                                                            \
+  }                                                                                               \
+  [[gnu::noinline]] void DELETE(void* memory, std::size_t, std::align_val_t) noexcept {           \
+    std::free(memory);                                                                            \
+  }                                                                                               \
+  [[gnu::noinline]] void DELETE(void* memory, const std::nothrow_t&) noexcept {                   \
+    std::free(memory);                                                                            \
+  }                                                                                               \
+  [[gnu::noinline]] void DELETE(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { \
+    std::free(memory);                                                                            \
+  }
+
+SHUNT_REPLACE_NEW_AND_DELETE(operator new, operator delete)
+SHUNT_REPLACE_NEW_AND_DELETE(operator new[], operator delete[])
