@@ -271,6 +271,12 @@ struct OwnMemory {
   std::uint64_t graphs = 0;     ///< captured ones
 };
 
+/// Kernels that the vendor's library has made ready for a device: compiled, or read from its cache.
+struct LoadedKernels {
+  std::uint64_t modules = 0;
+  double seconds = 0;
+};
+
 /// A repeated problem that a device handled by itself, for users.
 struct DeviceWarning {
   std::string text;  ///< the problem, and the node
@@ -468,6 +474,8 @@ class Device {
   }
   /// Memory that the device uses now outside of buffers. memory_free() does not contain it.
   virtual OwnMemory own_memory() const { return {}; }
+  /// Since the device was opened. None where the kernels are part of the backend.
+  virtual LoadedKernels loaded_kernels() const { return {}; }
   /// Problems so far that a user should know of although the results are correct.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }
   /// Pinned host memory, if it has any.

@@ -334,8 +334,8 @@ class Session {
   SessionMemory memory() const;
   /// Its memory, without weights, by device and purpose.
   Ledger ledger() const;
-  /// Decisions about memory, as Model::notes(), refusals of devices, and tokens that were computed
-  /// again.
+  /// Decisions about memory, as Model::notes(), refusals of devices, tokens that were computed
+  /// again, and the time that drivers took to load kernels.
   std::vector<std::string> notes() const;
   /// That of its options.
   Trace* trace() const;

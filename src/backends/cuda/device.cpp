@@ -7,8 +7,10 @@
 #include "backend_support/event_stream.h"
 #include "backend_support/host_memory_facts.h"
 #include "backends/cuda/native.h"
+#include "backends/cuda/peak_meter.h"
 #include "base/host_memory_facts.h"
 #include "shunt/message.h"
+#include "shunt/ops/matrix.h"
 
 namespace shunt::cuda {
 
@@ -179,6 +181,15 @@ Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {
 
 Result<std::unique_ptr<Program>> CudaDevice::prepare(const SegmentView& segment) {
   return cuda::prepare(segment, table_, modules_, target_);
+}
+
+Result<std::unique_ptr<PeakMeter>> CudaDevice::open_peak_meter(int) {
+  return std::make_unique<CudaPeakMeter>(memory_, modules_, target_);
+}
+
+bool CudaDevice::offload_op(const Graph& graph, NodeId node) const {
+  const Op* const op = graph.node(node).op;
+  return op == &matmul_op() || op == &matmul_id_op();
 }
 
 }  // namespace shunt::cuda

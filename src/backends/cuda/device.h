@@ -35,9 +35,13 @@ class CudaDevice final : public Device {
   bool can_copy_from(const BufferType& type) const override;
   BufferType* staging_memory() override { return has_staging_ ? &staging_ : nullptr; }
   Result<std::unique_ptr<Stream>> open_stream() override;
+  LoadedKernels loaded_kernels() const override { return modules_.loaded(); }
   std::vector<DeviceWarning> warnings() const override { return staging_.warnings(); }
   bool has_transfer_queue() const override { return true; }
   Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+  Result<std::unique_ptr<PeakMeter>> open_peak_meter(int threads) override;
+  /// Products of many columns are worth the transfer of their weights.
+  bool offload_op(const Graph& graph, NodeId node) const override;
 
  private:
   CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target,

@@ -182,4 +182,12 @@ Status Context::fill(DevicePointer at, std::size_t bytes, unsigned char value) {
       [&](StreamHandle stream) { return call<&Symbols::memset_bytes>(at, value, bytes, stream); });
 }
 
+Status Context::launch_and_wait(FunctionHandle function, unsigned blocks, unsigned threads,
+                                void* parameters) {
+  return complete([&](StreamHandle stream) {
+    return call<&Symbols::launch_kernel>(function, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream,
+                                         &parameters, static_cast<void**>(nullptr));
+  });
+}
+
 }  // namespace shunt::cuda

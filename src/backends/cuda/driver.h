@@ -94,12 +94,15 @@ class Context {
     (void)call<Member>(arguments...);
   }
 
-  /// Copies and fills that are complete when they return. One at a time.
+  /// Copies, fills and launches that are complete when they return. One at a time.
   Status write(DevicePointer to, const void* from, std::size_t bytes);
   Status read(void* to, DevicePointer from, std::size_t bytes);
   /// Until all work of a stream is done. Polls: a call that blocks might never return.
   Status wait_until_idle(StreamHandle stream) const;
   Status fill(DevicePointer at, std::size_t bytes, unsigned char value);
+  /// `parameters`: the kernel's only one.
+  Status launch_and_wait(FunctionHandle function, unsigned blocks, unsigned threads,
+                         void* parameters);
 
  private:
   Context(std::shared_ptr<Driver> driver, DeviceNumber device, std::shared_ptr<DeviceHealth> health,

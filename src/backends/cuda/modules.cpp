@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <span>
 
 #include "shunt/message.h"
@@ -18,6 +19,21 @@ namespace {
 std::span<const ModuleText> modules() {
   return kModules;
 }
+
+/// Adds the time that it lives to a number of seconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
@@ -43,6 +59,7 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
   if (text == modules().end()) {
     return fail(ErrorCode::kUnsupported, "this build has no CUDA kernels in \"{}\"", module);
   }
+  const Stopwatch watch(seconds_);
   std::array<char, 4096> log = {};
   std::array options = {kErrorLog, kErrorLogBytes};
   std::array<void*, 2> values = {log.data(), std::bit_cast<void*>(log.size() - 1)};
@@ -58,12 +75,18 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
   return handle;
 }
 
+LoadedKernels Modules::loaded() const {
+  const std::lock_guard lock(mutex_);
+  return {loaded_.size(), seconds_};
+}
+
 Result<FunctionHandle> Modules::find(std::string_view module, Level level,
                                      const std::string& kernel) {
   const std::lock_guard lock(mutex_);
   SHUNT_ASSIGN(ModuleHandle handle, load_locked(module, level));
   const auto known = functions_.find({handle, kernel});
   if (known != functions_.end()) return known->second;
+  const Stopwatch watch(seconds_);
   FunctionHandle function = nullptr;
   SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, handle, kernel.c_str()));
   // Drivers may load a kernel's code when it is first used: now, not at a launch.

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/driver.h"
 #include "backends/cuda/target.h"
+#include "shunt/device.h"
 
 namespace shunt::cuda {
 
@@ -35,14 +36,17 @@ class Modules {
   Status load(std::string_view module, Level level);
   /// A kernel of a file, which is loaded if necessary.
   Result<FunctionHandle> find(std::string_view module, Level level, const std::string& kernel);
+  /// The modules so far, and the time that the driver took for them.
+  LoadedKernels loaded() const;
 
  private:
   Result<ModuleHandle> load_locked(std::string_view module, Level level);
 
   std::shared_ptr<Context> context_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::pair<std::string_view, Level>, ModuleHandle> loaded_;  // by ModuleText::name
   std::map<std::pair<ModuleHandle, std::string>, FunctionHandle> functions_;
+  double seconds_ = 0;
 };
 
 }  // namespace shunt::cuda

@@ -707,6 +707,11 @@ std::vector<std::string> Session::notes() const {
     notes.insert(notes.end(), state_->plans->notes().begin(), state_->plans->notes().end());
   }
   for (const Device* device : state_->loaded->devices) {
+    if (const LoadedKernels kernels = device->loaded_kernels(); kernels.modules > 0) {
+      notes.push_back(fmt::format("{}: the driver took {:.2f} s to load {} of kernels",
+                                  device->name(), kernels.seconds,
+                                  counted(kernels.modules, "module")));
+    }
     for (const DeviceWarning& warning : device->warnings()) {
       const auto before = state_->warned.find({device, warning.text});
       const std::uint64_t known = before == state_->warned.end() ? 0 : before->second;

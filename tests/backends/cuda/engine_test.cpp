@@ -72,6 +72,19 @@ INSTANTIATE_TEST_SUITE_P(, CudaEngineTypes,
                                          DType::kQ4_0, DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
+TEST_F(CudaEngine, NotesGiveTheTimeThatTheDriverTookToLoadKernels) {
+  const SynthModel model;
+  const auto before = twin_.calls("cuModuleLoadDataEx");
+  const auto cuda = run(model.path(), {"cuda0"});
+  ASSERT_TRUE(cuda) << cuda.error().message();
+  const auto loads = twin_.calls("cuModuleLoadDataEx") - before;
+  EXPECT_GT(loads, 3U);
+  EXPECT_THAT(
+      cuda->session->notes(),
+      testing::Contains(testing::MatchesRegex("cuda0: the driver took [0-9.]+ s to load " +
+                                              std::to_string(loads) + " modules of kernels")));
+}
+
 TEST_F(CudaEngine, TwoUnlikeDevicesGiveTheTextOfOne) {
   const SynthModel model;
   const auto alone = run(model.path(), {"cuda0"});
@@ -103,6 +116,47 @@ TEST_F(CudaEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {
   ASSERT_TRUE(shared) << shared.error().message();
   EXPECT_THAT(used(*shared), testing::IsSupersetOf({"cuda0", "cpu0"}));
   EXPECT_EQ(shared->tokens, cpu->tokens);
+  EXPECT_THAT(twin_.findings(), IsEmpty());
+}
+
+TEST_F(CudaEngine, WeightsInHostMemoryAreSentToTheDeviceForLongPrompts) {
+  SynthOptions shape;
+  shape.width = shape.feed_forward = 256;
+  shape.layers = 4;
+  const SynthModel model(shape);
+  std::vector<std::int32_t> prompt;
+  for (std::int32_t i = 0; i < 40; ++i) prompt.push_back(i == 0 ? 1 : 20 + i);
+  reopen({{"CUDA_TWIN_MEMORY", std::to_string(std::uint64_t{6} << 20).c_str()}});
+  /// The logits after the prompt, and the products that cuda0 computed for it.
+  const auto prompt_on = [&](const std::string& device, std::int64_t stream_rows) {
+    LoadOptions options;
+    options.session = small_session(64);
+    options.session.batch = 40;
+    options.memory_margin = 0;
+    options.placement.rules_only = true;
+    options.placement.stream_rows = stream_rows;
+    std::pair<std::vector<float>, std::uint64_t> result;
+    const auto chosen = registry_->select(std::vector{device});
+    EXPECT_TRUE(chosen) << chosen.error().message();
+    const auto loaded = Model::load(model.path(), *chosen, options);
+    EXPECT_TRUE(loaded) << loaded.error().message();
+    const auto session = Session::create(*loaded, options.session);
+    EXPECT_TRUE(session) << session.error().message();
+    const auto before = twin_.counts("matmul_F32").launches;
+    const auto logits = (*session)->append(prompt);
+    EXPECT_TRUE(logits) << logits.error().message();
+    result.first.assign(logits->begin(), logits->end());
+    result.second = twin_.counts("matmul_F32").launches - before;
+    return result;
+  };
+  const auto cpu = prompt_on("cpu0", 32);
+  const auto few = prompt_on("cuda0", 0);
+  const auto sent = prompt_on("cuda0", 32);
+  EXPECT_GT(few.second, 0U);
+  EXPECT_GT(sent.second, few.second);
+  ASSERT_EQ(sent.first.size(), cpu.first.size());
+  for (std::size_t i = 0; i < cpu.first.size(); ++i)
+    EXPECT_NEAR(sent.first[i], cpu.first[i], 1e-3) << i;
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
