@@ -27,18 +27,15 @@ DeviceUnderTest twin(const char* profile, std::size_t every) {
 
 // Sanitizers make the twin ten times as slow. The kernels, which run on it, don't notice them.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kEvery = 23;
+const std::vector kDevices = {twin("h200", 37), twin("orin", 397)};
 #else
-constexpr std::size_t kEvery = 1;
+const std::vector kDevices = {twin("h200", 1), twin("p40", 17), twin("t4", 17), twin("a100", 17),
+                              twin("orin", 17)};
 #endif
 
 /// One profile in full, and samples of those with other limits, or memory of the host.
 /// `./dev ci --full` has all cases of all.
-INSTANTIATE_TEST_SUITE_P(Cuda, Conformance,
-                         ops_on({twin("h200", kEvery), twin("p40", 17 * kEvery),
-                                 twin("t4", 17 * kEvery), twin("a100", 17 * kEvery),
-                                 twin("orin", 17 * kEvery)}),
-                         conformance_name);
+INSTANTIATE_TEST_SUITE_P(Cuda, Conformance, ops_on(kDevices), conformance_name);
 
 }  // namespace
 }  // namespace shunt::test::cuda_conformance
