@@ -8,10 +8,16 @@ big_endian_tests='Gguf*:MappedFile.*:WeightsOfAFile.*:DType.*:ByteOrder.*:Record
 big_endian_excluded='ZdnnMachine.*:*Promptly*'
 
 # What a change adds: files of tests/unit, by the start of their paths below it. The first row whose path starts a changed path counts;
-# "all" is every file, "-" none. A path without a row counts as "all".
+# "all" is every file, "-" none, "users" those that include the header of that name. A path without a row counts as "all".
 big_endian_rows='
   tests/unit/          itself
+  tests/support/       users
   tests/CMakeLists.txt -
+  cmake/s390x.cmake    all
+  cmake/foreign.cmake  all
+  cmake/compiler.cmake all
+  cmake/               -
+  dev                  -
   src/base/            base/
   src/tensor/          tensor/
   src/graph/           graph/ ops/gradients_ schedule/ memory/planner_
@@ -29,6 +35,7 @@ big_endian_rows='
   src/api/             api/
   src/backends/        -
   src/cli/             -
+  include/shunt/engine.h engine/ api/
   tests/backends/      -
   tests/conformance/   -
   tests/end_to_end/    -
@@ -57,6 +64,22 @@ suites_of() {
 # unit_files [START]: the files of tests/unit, or those whose paths below it have this start, one a line.
 unit_files() { find tests/unit -path "tests/unit/${1:-}*.cpp" | LC_ALL=C sort; }
 
+# users_of PATH: the files of tests/unit that include the header of a file of tests/support, also by way of other headers there, one a
+# line. All of them if there is no such header.
+users_of() {
+  local header=${1%.*}.h found names=() name
+  [[ -f $header ]] || { unit_files && return; }
+  found=("$header")
+  while ((${#found[@]} > ${#names[@]})); do
+    names=("${found[@]}")
+    mapfile -t found < <({
+      printf '%s\n' "${names[@]}"
+      for name in "${names[@]}"; do grep -lF "#include \"${name#tests/}\"" tests/support/*.h || true; done
+    } | LC_ALL=C sort -u)
+  done
+  for name in "${names[@]}"; do grep -rlF --include='*.cpp' "#include \"${name#tests/}\"" tests/unit || true; done
+}
+
 # files_for PATH: the files of tests/unit that a changed path adds, one a line.
 files_for() {
   local prefix starts="" found=all start
@@ -71,6 +94,7 @@ files_for() {
   case $found in
     -) ;;
     all) unit_files ;;
+    users) users_of "$1" ;;
     itself) [[ ! -f $1 ]] || echo "$1" ;;
     *) for start in $found; do unit_files "$start"; done ;;
   esac
