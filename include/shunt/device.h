@@ -474,7 +474,8 @@ class Device {
   }
   /// Memory that the device uses now outside of buffers. memory_free() does not contain it.
   virtual OwnMemory own_memory() const { return {}; }
-  /// Since the device was opened. None where the kernels are part of the backend.
+  /// Since the device was opened. None where the kernels are part of the backend. May wait while
+  /// another thread loads some.
   virtual LoadedKernels loaded_kernels() const { return {}; }
   /// Problems so far that a user should know of although the results are correct.
   virtual std::vector<DeviceWarning> warnings() const { return {}; }

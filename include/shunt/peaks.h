@@ -34,8 +34,9 @@ std::string_view to_string(Peak peak);
 /// A measured rate, and the unit of the processor that reached it.
 struct PeakRate {
   double per_second = 0;
-  std::string unit;        ///< the unit of the processor: "AVX-512 VNNI"
-  bool stands_in = false;  ///< the device has no unit for this peak: another unit was measured
+  std::string unit;  ///< the unit of the processor: "AVX-512 VNNI"
+  /// The device has no unit for this peak, or none that its kernels use: another unit was measured.
+  bool stands_in = false;
 };
 
 /// Measures a device's peaks. Belongs to one thread at a time; the device must outlive it, and

@@ -76,6 +76,12 @@ Result<std::unique_ptr<PeakMeter>> open_meter(const Model& model, const ModelBen
     return std::unique_ptr<PeakMeter>();
   }
   report.device = device->name();
+  if (device->info().twin) {
+    log_line(request, fmt::format("{} is a twin, and the times of an emulator mean nothing: there "
+                                  "is no limit to compare with",
+                                  report.device));
+    return std::unique_ptr<PeakMeter>();
+  }
   auto meter = device->open_peak_meter(0);
   if (meter || meter.error().code() != ErrorCode::kUnsupported) return meter;
   log_line(request, meter.error().message());

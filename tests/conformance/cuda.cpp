@@ -29,12 +29,12 @@ DeviceUnderTest twin(const char* profile, std::size_t every) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 const std::vector kDevices = {twin("h200", 37), twin("orin", 397)};
 #else
+/// One profile in full, and samples of those with other limits, or memory of the host.
+/// `./dev ci --full` has all cases of all.
 const std::vector kDevices = {twin("h200", 1), twin("p40", 17), twin("t4", 17), twin("a100", 17),
                               twin("orin", 17)};
 #endif
 
-/// One profile in full, and samples of those with other limits, or memory of the host.
-/// `./dev ci --full` has all cases of all.
 INSTANTIATE_TEST_SUITE_P(Cuda, Conformance, ops_on(kDevices), conformance_name);
 
 }  // namespace

@@ -26,8 +26,8 @@ inline void* allocate_or_throw(std::size_t size, std::size_t alignment) {
 
 }  // namespace shunt::test
 
-// Every replaceable form: those of AddressSanitizer do not call each other. (Inlined, GCC takes the
-// free() in them for a mistake of the caller.)
+// Every replaceable form: AddressSanitizer's own forms do not call each other. (Inlined, GCC takes
+// the free() in them for a mistake of the caller.)
 #define SHUNT_REPLACE_NEW_AND_DELETE(NEW, DELETE)                                                 \
   [[gnu::noinline]] void* NEW(std::size_t size) {                                                 \
     return shunt::test::allocate_or_throw(size, 1);                                               \
@@ -63,3 +63,4 @@ inline void* allocate_or_throw(std::size_t size, std::size_t alignment) {
 
 SHUNT_REPLACE_NEW_AND_DELETE(operator new, operator delete)
 SHUNT_REPLACE_NEW_AND_DELETE(operator new[], operator delete[])
+#undef SHUNT_REPLACE_NEW_AND_DELETE

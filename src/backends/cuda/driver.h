@@ -100,9 +100,9 @@ class Context {
   /// Until all work of a stream is done. Polls: a call that blocks might never return.
   Status wait_until_idle(StreamHandle stream) const;
   Status fill(DevicePointer at, std::size_t bytes, unsigned char value);
-  /// `parameters`: the kernel's only one.
+  /// `times` launches, one after the other. `parameters`: the kernel's only one.
   Status launch_and_wait(FunctionHandle function, unsigned blocks, unsigned threads,
-                         void* parameters);
+                         void* parameters, int times);
 
  private:
   Context(std::shared_ptr<Driver> driver, DeviceNumber device, std::shared_ptr<DeviceHealth> health,

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <span>
 
+#include "base/clock.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
@@ -20,19 +20,17 @@ std::span<const ModuleText> modules() {
   return kModules;
 }
 
-/// Adds the time that it lives to a number of seconds.
+/// Adds the seconds that it lives to a sum.
 class Stopwatch {
  public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  explicit Stopwatch(double& sum) : sum_(sum) {}
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  ~Stopwatch() { sum_ += steady_seconds() - start_; }
 
  private:
-  double& seconds_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double& sum_;
+  double start_ = steady_seconds();
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ class Modules {
   Status load(std::string_view module, Level level);
   /// A kernel of a file, which is loaded if necessary.
   Result<FunctionHandle> find(std::string_view module, Level level, const std::string& kernel);
-  /// The modules so far, and the time that the driver took for them.
+  /// The modules so far, and the time that the driver took for them, and for any that it refused.
   LoadedKernels loaded() const;
 
  private:

@@ -1,7 +1,10 @@
 #include "backends/cuda/peak_meter.h"
 
+#include <algorithm>
+
 #include "backends/cuda/kernels/peak.h"
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
@@ -15,25 +18,25 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr std::uint64_t kFewestRounds = 32;
 static_assert(kFewestRounds % gpu::kPeakUnroll == 0);
-constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 32;
-/// A launch that takes as long hides its own cost.
-constexpr double kLaunchSeconds = 5e-3;
+/// Batches double until one takes this long, which hides the overhead of a launch and of the wait.
+constexpr double kBatchSeconds = 5e-3;
+constexpr int kMostDoublings = 24;
 
 }  // namespace
 
 struct CudaPeakMeter::Loop {
   const char* kernel;
-  double operations;  ///< of a chain's instruction
+  double operations;  ///< of an instruction; 0: it reads memory
   const char* unit;
   bool stands_in = false;
 };
 
 const CudaPeakMeter::Loop& CudaPeakMeter::loop_of(Peak peak) {
   static constexpr Loop kLoops[] = {
-      {"peak_read", 0, "loads of 16 bytes"},  // Peak::kRead
-      {"peak_int8", 8, "dp4a"},               // kInt8
-      {"peak_f32", 2, "FMA", true},           // kBf16
-      {"peak_f32", 2, "FMA"},                 // kF32
+      {"peak_read", 0, "loads of 16 bytes"},               // Peak::kRead
+      {"peak_int8", 8, "dp4a, without tensor cores"},      // kInt8
+      {"peak_f32", 2, "FMA, without tensor cores", true},  // kBf16
+      {"peak_f32", 2, "FMA"},                              // kF32
   };
   return kLoops[static_cast<std::size_t>(peak)];
 }
@@ -42,63 +45,53 @@ unsigned CudaPeakMeter::blocks() const {
   return static_cast<unsigned>(target_.multiprocessors) * kBlocksPerMultiprocessor;
 }
 
-Result<FunctionHandle> CudaPeakMeter::find(const Loop& loop) {
-  return modules_.find("peak", target_.level, loop.kernel);
+Status CudaPeakMeter::fill_memory() {
+  if (data_) return ok();
+  SHUNT_ASSIGN(auto made, memory_.allocate(kMemory));
+  SHUNT_TRY(made->fill(0, kMemory, std::byte{1}));
+  data_ = std::move(made);
+  return ok();
 }
 
-Result<double> CudaPeakMeter::time(FunctionHandle function, std::uint64_t rounds) const {
+Result<double> CudaPeakMeter::time(FunctionHandle function, const Batch& batch) const {
   gpu::PeakArgs parameters = {};
   if (data_) {
     parameters.data.address = device_address({data_.get(), 0});
     parameters.loads = kMemory / gpu::kPeakLoad;
   }
-  parameters.rounds = rounds;
+  parameters.rounds = batch.rounds;
   const double start = steady_seconds();
-  SHUNT_TRY(memory_.context()->launch_and_wait(function, blocks(), kThreads, &parameters));
-  return steady_seconds() - start;
+  SHUNT_TRY(memory_.context()->launch_and_wait(function, blocks(), kThreads, &parameters,
+                                               batch.launches));
+  return std::max(steady_seconds() - start, 1e-9);
 }
 
-Result<double> CudaPeakMeter::measure_reading(double seconds) {
-  if (!data_) {
-    SHUNT_ASSIGN(auto made, memory_.allocate(kMemory));
-    SHUNT_TRY(made->fill(0, kMemory, std::byte{1}));
-    data_ = std::move(made);
-  }
-  SHUNT_ASSIGN(const FunctionHandle function, find(loop_of(Peak::kRead)));
-  double taken = 0;
-  double bytes = 0;
-  do {
-    SHUNT_ASSIGN(const double once, time(function, 0));
-    taken += once;
-    bytes += kMemory;
-  } while (taken < seconds);
-  return bytes / taken;
-}
-
-Result<double> CudaPeakMeter::measure_arithmetic(const Loop& loop, double seconds) {
-  SHUNT_ASSIGN(const FunctionHandle function, find(loop));
-  std::uint64_t rounds = kFewestRounds;
-  double once = 0;
-  for (;; rounds *= 2) {
-    SHUNT_ASSIGN(once, time(function, rounds));
-    if (once >= kLaunchSeconds || rounds >= kMostRounds) break;
+Result<PeakRate> CudaPeakMeter::measure(const Loop& loop, double seconds) {
+  const bool reads = loop.operations == 0;
+  if (reads) SHUNT_TRY(fill_memory());
+  SHUNT_ASSIGN(const FunctionHandle function, modules_.find("peak", target_.level, loop.kernel));
+  Batch batch = {.rounds = reads ? 0 : kFewestRounds};
+  SHUNT_ASSIGN(double once, time(function, batch));
+  for (int i = 0; i < kMostDoublings && once < kBatchSeconds; ++i) {
+    batch.rounds *= 2;
+    if (reads) batch.launches *= 2;
+    SHUNT_ASSIGN(once, time(function, batch));
   }
   double taken = once;
-  double launches = 1;
-  while (taken < seconds) {
-    SHUNT_ASSIGN(once, time(function, rounds));
+  double batches = 1;
+  for (; taken < seconds; ++batches) {
+    SHUNT_ASSIGN(once, time(function, batch));
     taken += once;
-    ++launches;
   }
-  return launches * static_cast<double>(rounds) * loop.operations * gpu::kPeakChains * blocks() *
-         kThreads / taken;
+  const double instructions =
+      static_cast<double>(batch.rounds) * gpu::kPeakChains * blocks() * kThreads;
+  const double work =
+      reads ? static_cast<double>(kMemory) * batch.launches : instructions * loop.operations;
+  return PeakRate{batches * work / taken, loop.unit, loop.stands_in};
 }
 
 Result<PeakRate> CudaPeakMeter::measure(Peak peak, double seconds) {
-  const Loop& loop = loop_of(peak);
-  SHUNT_ASSIGN(const double rate,
-               peak == Peak::kRead ? measure_reading(seconds) : measure_arithmetic(loop, seconds));
-  return PeakRate{rate, loop.unit, loop.stands_in};
+  return guarded([&] { return measure(loop_of(peak), seconds); });
 }
 
 }  // namespace shunt::cuda

@@ -9,7 +9,7 @@
 namespace shunt::cuda {
 
 /// Measures a card with the instructions that its kernels use: loads of 16 bytes, dp4a, FMA. Times
-/// are the host's, of launches that take some milliseconds.
+/// are the host's, of work that takes some milliseconds at once.
 class CudaPeakMeter final : public PeakMeter {
  public:
   /// All must outlive the meter.
@@ -20,13 +20,18 @@ class CudaPeakMeter final : public PeakMeter {
   Result<PeakRate> measure(Peak peak, double seconds) override;
 
  private:
+  /// Work that is submitted at once.
+  struct Batch {
+    std::uint64_t rounds = 0;  ///< of arithmetic
+    int launches = 1;
+  };
   struct Loop;
   static const Loop& loop_of(Peak peak);
-  /// Seconds of a launch.
-  Result<double> time(FunctionHandle function, std::uint64_t rounds) const;
-  Result<double> measure_reading(double seconds);
-  Result<double> measure_arithmetic(const Loop& loop, double seconds);
-  Result<FunctionHandle> find(const Loop& loop);
+  Result<PeakRate> measure(const Loop& loop, double seconds);
+  /// Memory to read, with every byte 1.
+  Status fill_memory();
+  /// Seconds of a batch.
+  Result<double> time(FunctionHandle function, const Batch& batch) const;
   unsigned blocks() const;
 
   DeviceMemory& memory_;

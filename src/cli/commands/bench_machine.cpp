@@ -30,9 +30,11 @@ std::string units(const MeasuredDevice& device) {
   std::string text;
   for (const Peak peak : kPeaks) {
     const PeakRate& rate = device.peaks.front()[peak];
-    text +=
-        fmt::format("{}: {}{}\n", to_string(peak), rate.unit,
-                    rate.stands_in ? ", a substitute: the device has no unit for this peak" : "");
+    text += fmt::format("{}: {}{}\n", to_string(peak), rate.unit,
+                        rate.stands_in
+                            ? ", a substitute: the device has no unit for this peak, or none "
+                              "that kernels use"
+                            : "");
   }
   return text;
 }

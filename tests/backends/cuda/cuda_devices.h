@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "graph/tensor_values.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/cuda_twin.h"
@@ -45,6 +48,15 @@ class CudaDevices : public testing::Test {
   CudaTwin twin_;
   std::unique_ptr<Registry> registry_;
 };
+
+/// The normalised mean square error of logits.
+inline double distance(std::span<const float> a, std::span<const float> b) {
+  RefTensor x({static_cast<std::int64_t>(a.size()), 1, 1, 1});
+  RefTensor y({static_cast<std::int64_t>(b.size()), 1, 1, 1});
+  std::ranges::copy(a, x.data.begin());
+  std::ranges::copy(b, y.data.begin());
+  return nmse(x, y);
+}
 
 /// y = rows of w by number, then scaled by their root mean square: two nodes on the device.
 struct Rows {

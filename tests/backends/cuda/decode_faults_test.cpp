@@ -1,6 +1,8 @@
-// Faults of CUDA devices at each call of a decode step: the step is an error or right, and so is
-// the next one. A step allocates nothing.
+// Faults of CUDA devices at each call of a decode step: the step is an error, or the CPU computes
+// it, and the next step is right. A step allocates nothing.
 #include <gmock/gmock.h>
+
+#include <array>
 
 #include "backends/cuda/cuda_devices.h"
 #include "shunt/engine.h"
@@ -10,9 +12,9 @@
 namespace shunt::test::cuda_decode_faults_test {
 namespace {
 
-using testing::FloatNear;
+using testing::Contains;
+using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Pointwise;
 
 // Sanitizers make the twin ten times as slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -22,25 +24,24 @@ constexpr std::uint64_t kStride = 1;
 #endif
 
 const std::vector<std::int32_t> kPrompt = {1, 20, 30, 40, 50};
-const std::vector<std::int32_t> kToken = {60};
+/// Steps take turns, so that the results of the last one are wrong for the next.
+constexpr std::array<std::int32_t, 2> kTokens = {60, 61};
 
 class CudaDecode : public CudaDevices {
  protected:
-  void TearDown() override {
-    close();
-    if (!twin_.there()) return;
-    EXPECT_THAT(twin_.findings(), IsEmpty());
-  }
+  void TearDown() override { close(); }
   /// A session that has computed the prompt.
   void load(const std::string& device, DeviceErrorMode mode = DeviceErrorMode::kFail) {
     close();
     twin_.restart();
     open();
+    lines_.clear();
     LoadOptions options;
     options.session = small_session();
     options.memory_margin = 0;
     options.placement.rules_only = true;
     options.on_device_error.mode = mode;
+    options.on_device_error.log = [this](std::string_view line) { lines_.emplace_back(line); };
     const auto chosen = registry_->select(std::vector{device});
     ASSERT_TRUE(chosen) << chosen.error().message();
     const auto model = Model::load(model_.path(), *chosen, options);
@@ -51,109 +52,136 @@ class CudaDecode : public CudaDevices {
     const auto logits = session_->append(kPrompt);
     ASSERT_TRUE(logits) << logits.error().message();
   }
+  /// Nothing is left on the device, and the twin has found nothing.
   void close() {
     session_.reset();
     registry_.reset();
+    if (!twin_.there()) return;
+    EXPECT_EQ(twin_.live(), 0U);
+    EXPECT_THAT(twin_.findings(), IsEmpty());
   }
-  /// Logits of a decode step, which is taken back.
-  Result<std::vector<float>> step() const {
-    SHUNT_ASSIGN(const auto logits, session_->append(kToken));
+  /// Logits of a decode step with one of kTokens, which is taken back.
+  Result<std::vector<float>> step(std::size_t token) const {
+    SHUNT_ASSIGN(const auto logits, session_->append(std::span(&kTokens[token], 1)));
     std::vector<float> kept(logits.begin(), logits.end());
     SHUNT_TRY(session_->truncate(static_cast<std::int64_t>(kPrompt.size())));
     return kept;
   }
+
+  std::uint64_t launches() const { return twin_.calls("cuLaunchKernel"); }
   std::uint64_t copies() const {
     return twin_.calls("cuMemcpyHtoDAsync_v2") + twin_.calls("cuMemcpyDtoHAsync_v2") +
            twin_.calls("cuMemcpyDtoDAsync_v2") + twin_.calls("cuMemcpy2DAsync_v2");
   }
-  std::uint64_t launches() const { return twin_.calls("cuLaunchKernel"); }
-  /// Launches and copies of a step without a fault.
-  std::uint64_t work_of_a_step() const {
-    const auto before = launches() + copies();
-    EXPECT_TRUE(step());
-    return launches() + copies() - before;
-  }
+
   SynthModel model_{tiny_shape()};
+  std::vector<std::string> lines_;  // of DeviceErrorPolicy::log
   std::unique_ptr<Session> session_;
 };
 
 TEST_F(CudaDecode, AllocatesNothingInAStep) {
-  load("cuda0");
-  ASSERT_TRUE(step());
+  ASSERT_NO_FATAL_FAILURE(load("cuda0"));
+  ASSERT_TRUE(step(0));
   const auto allocations = [&] {
-    return twin_.calls("cuMemAlloc_v2") + twin_.calls("cuMemCreate") +
-           twin_.calls("cuMemHostAlloc") + twin_.calls("cuMemAllocManaged") +
-           twin_.calls("cuEventCreate") + twin_.calls("cuModuleLoadDataEx");
+    std::uint64_t sum = 0;
+    for (const char* function : {"cuMemAlloc_v2", "cuMemCreate", "cuMemHostAlloc",
+                                 "cuMemAllocManaged", "cuMemAddressReserve", "cuEventCreate",
+                                 "cuStreamCreate", "cuModuleLoadDataEx", "cuModuleGetFunction"})
+      sum += twin_.calls(function);
+    return sum;
   };
   const auto before = allocations();
   EXPECT_GT(before, 0U);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(step());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(step(i % 2));
   EXPECT_EQ(allocations(), before);
 }
 
-/// A fault of the twin at a call of a step.
-class CudaDecodeFaults : public CudaDecode, public testing::WithParamInterface<const char*> {
+struct Fault {
+  const char* setting;    ///< of the twin
+  bool launches, copies;  ///< the calls that it counts
+  bool loses_device;
+};
+
+class CudaDecodeFaults : public CudaDecode, public testing::WithParamInterface<Fault> {
  protected:
-  /// The same with a fault at call `n` of the parameter's kind.
-  Result<std::vector<float>> step_with_fault(std::uint64_t n) {
-    twin_.set(GetParam(), std::to_string(n).c_str());
-    auto logits = step();
-    twin_.set(GetParam(), "0");
+  /// Two steps of the CPU, to compare with.
+  void compute_expected() {
+    ASSERT_NO_FATAL_FAILURE(load("cpu0"));
+    for (const std::size_t token : {0, 1}) {
+      const auto logits = step(token);
+      ASSERT_TRUE(logits) << logits.error().message();
+      expected_[token] = *logits;
+    }
+    ASSERT_GT(distance(expected_[0], expected_[1]), 1e-2);
+  }
+  /// Calls of a step that the fault counts.
+  std::uint64_t calls_of_a_step() const {
+    const auto calls = [&] {
+      return (GetParam().launches ? launches() : 0) + (GetParam().copies ? copies() : 0);
+    };
+    EXPECT_TRUE(step(1));
+    const auto before = calls();
+    EXPECT_TRUE(step(0));
+    return calls() - before;
+  }
+  /// A step with a fault at one of its calls.
+  Result<std::vector<float>> step_with_fault(std::size_t token, std::uint64_t call) {
+    twin_.set(GetParam().setting, std::to_string(call).c_str());
+    auto logits = step(token);
+    twin_.set(GetParam().setting, "0");
     return logits;
   }
-  void expect_right(const std::vector<float>& logits, std::uint64_t n) const {
-    EXPECT_THAT(logits, Pointwise(FloatNear(1e-3F), expected_)) << GetParam() << " " << n;
+  void expect_right(const Result<std::vector<float>>& logits, std::size_t token,
+                    std::uint64_t call) const {
+    ASSERT_TRUE(logits) << "call " << call << ": " << logits.error().message();
+    EXPECT_LT(distance(*logits, expected_[token]), 1e-9) << "call " << call;
   }
 
-  std::vector<float> expected_;  // the logits of the CPU
+  std::array<std::vector<float>, 2> expected_;
 };
 
 TEST_P(CudaDecodeFaults, AreErrorsAndTheNextStepIsRight) {
-  load("cpu0");
-  expected_ = *step();
-  load("cuda0");
-  const std::uint64_t calls = work_of_a_step();
-  EXPECT_GT(calls, 20U);
-  int errors = 0;
-  for (std::uint64_t n = 1; n <= calls; n += kStride) {
-    const auto logits = step_with_fault(n);
-    if (logits) {
-      expect_right(*logits, n);
-      continue;
-    }
-    ++errors;
-    EXPECT_EQ(logits.error().device(), "cuda0");
-    if (const auto again = step()) {
-      expect_right(*again, n);
+  ASSERT_NO_FATAL_FAILURE(compute_expected());
+  ASSERT_NO_FATAL_FAILURE(load("cuda0"));
+  const std::uint64_t calls = calls_of_a_step();
+  EXPECT_GT(calls, 0U);
+  for (std::uint64_t call = 1; call <= calls; call += kStride) {
+    const std::size_t token = call / kStride % 2;
+    const auto failed = step_with_fault(token, call);
+    ASSERT_FALSE(failed) << "call " << call;
+    EXPECT_EQ(failed.error().device(), "cuda0");
+    const auto next = step(token);
+    if (GetParam().loses_device) {
+      ASSERT_FALSE(next) << "call " << call;
+      EXPECT_EQ(next.error().device(), "cuda0");
+      ASSERT_NO_FATAL_FAILURE(load("cuda0"));
     } else {
-      EXPECT_EQ(again.error().device(), "cuda0");
-      load("cuda0");  // the device is lost
+      expect_right(next, token, call);
     }
   }
-  EXPECT_GT(errors, 0);
-  close();
-  EXPECT_EQ(twin_.live(), 0U);
 }
 
 TEST_P(CudaDecodeFaults, AreComputedByTheCpuIfThatIsAllowed) {
-  load("cpu0");
-  expected_ = *step();
-  load("cuda0", DeviceErrorMode::kFallback);
-  const std::uint64_t calls = work_of_a_step();
-  for (std::uint64_t n = 1; n <= calls; n += 5 * kStride) {
-    load("cuda0", DeviceErrorMode::kFallback);
-    for (int i = 0; i < 2; ++i) {
-      const auto logits = i == 0 ? step_with_fault(n) : step();
-      ASSERT_TRUE(logits) << GetParam() << " " << n << ": " << logits.error().message();
-      expect_right(*logits, n);
-    }
+  ASSERT_NO_FATAL_FAILURE(compute_expected());
+  ASSERT_NO_FATAL_FAILURE(load("cuda0", DeviceErrorMode::kFallback));
+  const std::uint64_t calls = calls_of_a_step();
+  for (std::uint64_t call = 1; call <= calls; call += 3 * kStride) {
+    ASSERT_NO_FATAL_FAILURE(load("cuda0", DeviceErrorMode::kFallback));
+    expect_right(step_with_fault(0, call), 0, call);
+    EXPECT_THAT(lines_, Contains(HasSubstr("cuda0"))) << "call " << call;
+    const auto before = launches();
+    expect_right(step(1), 1, call);
+    EXPECT_EQ(launches(), before) << "the CPU computes the next step";
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaDecodeFaults,
-                         testing::Values("CUDA_TWIN_FAIL_LAUNCH", "CUDA_TWIN_FAIL_COPY",
-                                         "CUDA_TWIN_FAIL_LATE"),
-                         [](const auto& test) { return std::string(test.param).substr(15); });
+                         testing::Values(Fault{"CUDA_TWIN_FAIL_LAUNCH", true, false, false},
+                                         Fault{"CUDA_TWIN_FAIL_COPY", false, true, false},
+                                         Fault{"CUDA_TWIN_FAIL_LATE", true, true, true}),
+                         [](const auto& test) {
+                           return std::string(test.param.setting).substr(15);
+                         });
 
 }  // namespace
 }  // namespace shunt::test::cuda_decode_faults_test

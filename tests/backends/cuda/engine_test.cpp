@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backends/cuda/cuda_devices.h"
+#include "base/clock.h"
 #include "engine/model_state.h"
 #include "support/engine_run.h"
 #include "support/models.h"
@@ -15,11 +16,7 @@ namespace {
 using testing::IsEmpty;
 
 double distance(const EngineRun& a, const EngineRun& b) {
-  RefTensor x({static_cast<std::int64_t>(a.logits.size()), 1, 1, 1});
-  RefTensor y = x;
-  std::ranges::copy(a.logits, x.data.begin());
-  std::ranges::copy(b.logits, y.data.begin());
-  return nmse(x, y);
+  return test::distance(a.logits, b.logits);
 }
 
 class CudaEngine : public CudaDevices {
@@ -75,9 +72,14 @@ INSTANTIATE_TEST_SUITE_P(, CudaEngineTypes,
 TEST_F(CudaEngine, NotesGiveTheTimeThatTheDriverTookToLoadKernels) {
   const SynthModel model;
   const auto before = twin_.calls("cuModuleLoadDataEx");
+  const double start = steady_seconds();
   const auto cuda = run(model.path(), {"cuda0"});
   ASSERT_TRUE(cuda) << cuda.error().message();
   const auto loads = twin_.calls("cuModuleLoadDataEx") - before;
+  const LoadedKernels kernels = (*registry_->find("cuda0"))->loaded_kernels();
+  EXPECT_EQ(kernels.modules, loads);
+  EXPECT_GT(kernels.seconds, 0);
+  EXPECT_LT(kernels.seconds, steady_seconds() - start);
   EXPECT_GT(loads, 3U);
   EXPECT_THAT(
       cuda->session->notes(),
@@ -127,36 +129,32 @@ TEST_F(CudaEngine, WeightsInHostMemoryAreSentToTheDeviceForLongPrompts) {
   std::vector<std::int32_t> prompt;
   for (std::int32_t i = 0; i < 40; ++i) prompt.push_back(i == 0 ? 1 : 20 + i);
   reopen({{"CUDA_TWIN_MEMORY", std::to_string(std::uint64_t{6} << 20).c_str()}});
-  /// The logits after the prompt, and the products that cuda0 computed for it.
-  const auto prompt_on = [&](const std::string& device, std::int64_t stream_rows) {
+  // The logits after the prompt, and the products that cuda0 computed for it.
+  using Outcome = std::pair<std::vector<float>, std::uint64_t>;
+  const auto prompt_on = [&](const std::string& device,
+                             std::int64_t stream_rows) -> Result<Outcome> {
     LoadOptions options;
     options.session = small_session(64);
     options.session.batch = 40;
     options.memory_margin = 0;
     options.placement.rules_only = true;
     options.placement.stream_rows = stream_rows;
-    std::pair<std::vector<float>, std::uint64_t> result;
-    const auto chosen = registry_->select(std::vector{device});
-    EXPECT_TRUE(chosen) << chosen.error().message();
-    const auto loaded = Model::load(model.path(), *chosen, options);
-    EXPECT_TRUE(loaded) << loaded.error().message();
-    const auto session = Session::create(*loaded, options.session);
-    EXPECT_TRUE(session) << session.error().message();
+    SHUNT_ASSIGN(const auto chosen, registry_->select(std::vector{device}));
+    SHUNT_ASSIGN(const auto loaded, Model::load(model.path(), chosen, options));
+    SHUNT_ASSIGN(const auto session, Session::create(loaded, options.session));
     const auto before = twin_.counts("matmul_F32").launches;
-    const auto logits = (*session)->append(prompt);
-    EXPECT_TRUE(logits) << logits.error().message();
-    result.first.assign(logits->begin(), logits->end());
-    result.second = twin_.counts("matmul_F32").launches - before;
-    return result;
+    SHUNT_ASSIGN(const auto logits, session->append(prompt));
+    return Outcome({logits.begin(), logits.end()}, twin_.counts("matmul_F32").launches - before);
   };
   const auto cpu = prompt_on("cpu0", 32);
   const auto few = prompt_on("cuda0", 0);
   const auto sent = prompt_on("cuda0", 32);
-  EXPECT_GT(few.second, 0U);
-  EXPECT_GT(sent.second, few.second);
-  ASSERT_EQ(sent.first.size(), cpu.first.size());
-  for (std::size_t i = 0; i < cpu.first.size(); ++i)
-    EXPECT_NEAR(sent.first[i], cpu.first[i], 1e-3) << i;
+  for (const auto* outcome : {&cpu, &few, &sent})
+    ASSERT_TRUE(*outcome) << outcome->error().message();
+  EXPECT_GT(few->second, 0U);
+  EXPECT_GT(sent->second, few->second);
+  EXPECT_LT(test::distance(few->first, cpu->first), 1e-9);
+  EXPECT_LT(test::distance(sent->first, cpu->first), 1e-9);
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 

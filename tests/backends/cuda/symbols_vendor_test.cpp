@@ -16,20 +16,42 @@ namespace {
 
 #ifdef CUDA_VERSION
 
-/// Whether two types are passed alike: numbers of one size, or pointers to things of one size.
+template <class T, class... Others>
+constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
+template <class Ours, class Vendors>
+constexpr bool is_handle =
+    is_one_of<Ours, ContextHandle, ModuleHandle, FunctionHandle, StreamHandle, EventHandle> ||
+    is_one_of<Vendors, CUcontext, CUmodule, CUfunction, CUstream, CUevent>;
+template <class Ours, class Vendors>
+constexpr bool is_same_handle =
+    (std::is_same_v<Ours, ContextHandle> && std::is_same_v<Vendors, CUcontext>) ||
+    (std::is_same_v<Ours, ModuleHandle> && std::is_same_v<Vendors, CUmodule>) ||
+    (std::is_same_v<Ours, FunctionHandle> && std::is_same_v<Vendors, CUfunction>) ||
+    (std::is_same_v<Ours, StreamHandle> && std::is_same_v<Vendors, CUstream>) ||
+    (std::is_same_v<Ours, EventHandle> && std::is_same_v<Vendors, CUevent>);
+
+/// Whether two types are passed alike: the same handle, numbers of one kind and size, or pointers
+/// to such. The order of two integers of one size is not seen.
 template <class Ours, class Vendors>
 constexpr bool alike() {
-  if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Vendors>) {
+  if constexpr (is_handle<Ours, Vendors>) {
+    return is_same_handle<Ours, Vendors>;
+  } else if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Vendors>) {
     using To = std::remove_pointer_t<Ours>;
     using VendorsTo = std::remove_pointer_t<Vendors>;
-    if constexpr (requires { sizeof(To) + sizeof(VendorsTo); }) {
-      if constexpr (!std::is_void_v<To> && !std::is_void_v<VendorsTo>)
-        return alike<To, VendorsTo>() && std::is_const_v<To> == std::is_const_v<VendorsTo>;
+    if constexpr (std::is_const_v<To> != std::is_const_v<VendorsTo> ||
+                  std::is_void_v<To> != std::is_void_v<VendorsTo>) {
+      return false;
+    } else if constexpr (std::is_void_v<To>) {
+      return true;
+    } else {
+      return alike<std::remove_const_t<To>, std::remove_const_t<VendorsTo>>();
     }
-    return true;  // handles
   } else {
     return std::is_pointer_v<Ours> == std::is_pointer_v<Vendors> &&
-           std::is_class_v<Ours> == std::is_class_v<Vendors> && sizeof(Ours) == sizeof(Vendors);
+           std::is_class_v<Ours> == std::is_class_v<Vendors> &&
+           std::is_floating_point_v<Ours> == std::is_floating_point_v<Vendors> &&
+           sizeof(Ours) == sizeof(Vendors);
   }
 }
 
