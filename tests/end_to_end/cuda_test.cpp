@@ -1,6 +1,7 @@
 // A real model on an NVIDIA GPU, by the twin of the driver, as a user runs it.
 #include <gmock/gmock.h>
 
+#include "support/models.h"
 #include "support/run_command.h"
 #include "support/shared.h"
 #include "support/stories.h"
@@ -43,6 +44,14 @@ TEST_F(CudaModel, EveryOperationPassesVerify) {
       run({"verify", "--model", stories().path, "--device", "cuda0", "--top", "1"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr(" 0 wrong"));
+}
+
+TEST_F(CudaModel, BenchmarksCompareATwinWithNoPeak) {
+  const SynthModel model(tiny_shape());
+  const RunResult result = run({"bench", "model", "--model", model.path(), "--devices", "cuda0",
+                                "-p", "2", "-n", "1", "-r", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("cuda0 is a twin"));
 }
 
 }  // namespace
