@@ -33,7 +33,7 @@ function(shunt_cuda_probe out)
 endfunction()
 
 # shunt_cuda_ptx(OUT NAME KERNEL): compiles a file of kernels and sets OUT to the generated source, whose k_NAME_base is the PTX. Without a
-# compiler that is null.
+# compiler that is null. A compiler cache serves kernels, too: they are the same in all builds.
 function(shunt_cuda_ptx out name kernel)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
   set(${out} ${source} PARENT_SCOPE)
@@ -51,7 +51,7 @@ function(shunt_cuda_ptx out name kernel)
     list(APPEND flags ${cuda_encoder_flags})
   endif()
   add_custom_command(OUTPUT ${source}
-    COMMAND ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
       -MD -MT ${source} -MF ${ptx}.d
     COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${embed}
     DEPENDS ${kernel} ${embed}
