@@ -19,14 +19,14 @@ class Pages {
       : at_(mmap(nullptr, kBytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     EXPECT_NE(at_, MAP_FAILED);
   }
-  ~Pages() {
-    if (at_ != nullptr) unmap();
-  }
+  ~Pages() { EXPECT_EQ(munmap(at_, kBytes), 0); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
-  void unmap() {
-    EXPECT_EQ(munmap(at_, kBytes), 0);
-    at_ = nullptr;
+  /// The pages are gone. The addresses stay reserved: another thread might get unmapped ones, and a
+  /// kernel would write to its memory.
+  void drop() {
+    constexpr int kReplace = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    EXPECT_EQ(mmap(at_, kBytes, PROT_NONE, kReplace, -1, 0), at_);
   }
   void* get() const { return at_; }
   CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(at_); }
@@ -106,7 +106,7 @@ TEST(Registered, DevicesDoNotWriteReadOnlyMemory) {
   }
 }
 
-TEST(Registered, UnmappedMemoryIsThatOfNoDevice) {
+TEST(Registered, MemoryThatTheHostDropsIsThatOfNoDevice) {
   for (const Use& use : {kWrites[0], Use{"copy from it", &run_copy_from}}) {
     Pages pages(PROT_READ | PROT_WRITE);
     const Gpu gpu;
@@ -115,7 +115,7 @@ TEST(Registered, UnmappedMemoryIsThatOfNoDevice) {
     TWIN_OK(cuMemsetD32(address, 1, 1));
     TWIN_OK(cuCtxSynchronize());
     const Buffer<unsigned> other(1, 0);  // its work comes before the end of the mapping
-    pages.unmap();
+    pages.drop();
     const CUresult result = use.run(address);
     EXPECT_TRUE(result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_INVALID_VALUE)
         << use.name << ": " << twin_test::name_of(result);
