@@ -271,8 +271,8 @@ Result<gpu::FaultRecord> CudaStream::read_record() const {
     return record;
   }
   // The kernel writes the code last.
-  record.code = reinterpret_cast<volatile const gpu::FaultRecord*>(record_.get())->code;
-  std::atomic_thread_fence(std::memory_order_acquire);
+  auto* const shared = reinterpret_cast<gpu::FaultRecord*>(record_.get());
+  record.code = std::atomic_ref(shared->code).load(std::memory_order_acquire);
   if (record.code != gpu::kNoFault) std::memcpy(&record, record_.get(), sizeof record);
   return record;
 }
