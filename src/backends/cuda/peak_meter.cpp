@@ -69,7 +69,7 @@ Result<double> CudaPeakMeter::time(FunctionHandle function, const Batch& batch) 
 Result<PeakRate> CudaPeakMeter::measure(const Loop& loop, double seconds) {
   const bool reads = loop.operations == 0;
   if (reads) SHUNT_TRY(fill_memory());
-  SHUNT_ASSIGN(const FunctionHandle function, modules_.find("peak", target_.level, loop.kernel));
+  SHUNT_ASSIGN(FunctionHandle function, modules_.find("peak", target_.level, loop.kernel));
   Batch batch = {.rounds = reads ? 0 : kFewestRounds};
   SHUNT_ASSIGN(double once, time(function, batch));
   for (int i = 0; i < kMostDoublings && once < kBatchSeconds; ++i) {
