@@ -13,6 +13,7 @@ big_endian_rows='
   tests/unit/          itself
   tests/support/       users
   tests/CMakeLists.txt -
+  tests/tsan-suppressions.txt -
   cmake/s390x.cmake    all
   cmake/foreign.cmake  all
   cmake/compiler.cmake all
