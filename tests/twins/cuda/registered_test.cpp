@@ -1,6 +1,8 @@
 // Host memory that was registered, and its protection by the host.
 #include <sys/mman.h>
 
+#include <cstdint>
+
 #include "vectors.h"
 
 namespace registered_test {
@@ -15,18 +17,20 @@ constexpr size_t kBytes = size_t{1} << 16;
 /// Pages of zeros, with a protection.
 class Pages {
  public:
+  /// Far from where the system puts other mappings, which would take the place of unmapped pages.
   explicit Pages(int protection)
-      : at_(mmap(nullptr, kBytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+      : at_(mmap(reinterpret_cast<void*>(std::uintptr_t{0x500000000000}), kBytes, protection,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     EXPECT_NE(at_, MAP_FAILED);
   }
-  ~Pages() { EXPECT_EQ(munmap(at_, kBytes), 0); }
+  ~Pages() {
+    if (at_ != nullptr) unmap();
+  }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
-  /// The pages are gone. The addresses stay reserved: another thread might get unmapped ones, and a
-  /// kernel would write to its memory.
-  void drop() {
-    constexpr int kReplace = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    EXPECT_EQ(mmap(at_, kBytes, PROT_NONE, kReplace, -1, 0), at_);
+  void unmap() {
+    EXPECT_EQ(munmap(at_, kBytes), 0);
+    at_ = nullptr;
   }
   void* get() const { return at_; }
   CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(at_); }
@@ -106,7 +110,7 @@ TEST(Registered, DevicesDoNotWriteReadOnlyMemory) {
   }
 }
 
-TEST(Registered, MemoryThatTheHostDropsIsThatOfNoDevice) {
+TEST(Registered, UnmappedMemoryIsThatOfNoDevice) {
   for (const Use& use : {kWrites[0], Use{"copy from it", &run_copy_from}}) {
     Pages pages(PROT_READ | PROT_WRITE);
     const Gpu gpu;
@@ -115,7 +119,7 @@ TEST(Registered, MemoryThatTheHostDropsIsThatOfNoDevice) {
     TWIN_OK(cuMemsetD32(address, 1, 1));
     TWIN_OK(cuCtxSynchronize());
     const Buffer<unsigned> other(1, 0);  // its work comes before the end of the mapping
-    pages.drop();
+    pages.unmap();
     const CUresult result = use.run(address);
     EXPECT_TRUE(result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_INVALID_VALUE)
         << use.name << ": " << twin_test::name_of(result);
