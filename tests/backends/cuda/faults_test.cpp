@@ -16,11 +16,11 @@ using testing::IsEmpty;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kSteps = 500;
 constexpr int kStride = 7;
-constexpr std::int64_t kColumns = 256;
+constexpr std::int64_t kColumns = 1024;
 #else
 constexpr int kSteps = 10000;
 constexpr int kStride = 1;
-constexpr std::int64_t kColumns = 2048;
+constexpr std::int64_t kColumns = 8192;
 #endif
 
 class CudaFaults : public CudaDevices {
@@ -150,7 +150,8 @@ TEST_F(CudaFaults, WithoutPinnedMemoryFaultsOfKernelsAreFoundToo) {
   EXPECT_THAT(warnings[0].text, HasSubstr("no pinned memory"));
 }
 
-/// Products that take the twin some seconds: as good as ones that never end.
+/// Products that take the twin several seconds, on a fast machine at least two: as good as ones that
+/// never end.
 TEST_F(CudaFaults, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
   registry_.reset();
   twin_.set("CUDA_TWIN_THREADS", "1");
