@@ -150,8 +150,7 @@ TEST_F(CudaFaults, WithoutPinnedMemoryFaultsOfKernelsAreFoundToo) {
   EXPECT_THAT(warnings[0].text, HasSubstr("no pinned memory"));
 }
 
-/// Products that take the twin several seconds, on a fast machine at least two: as good as ones that
-/// never end.
+/// Products that take the twin several times the timeout: as good as ones that never end.
 TEST_F(CudaFaults, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
   registry_.reset();
   twin_.set("CUDA_TWIN_THREADS", "1");

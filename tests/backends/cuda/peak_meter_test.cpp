@@ -1,4 +1,5 @@
-// The meter of peak rates. The twin's times mean nothing; its counts show what the loops do.
+// The meter of peak rates. The twin counts the instructions and the bytes of each loop; no test
+// looks at its times.
 #include <gmock/gmock.h>
 
 #include <cmath>

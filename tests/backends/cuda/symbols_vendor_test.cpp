@@ -70,11 +70,13 @@ struct Function {
   void* (*value)(const Symbols& symbols);  ///< of the member
 };
 
-#define FUNCTION(member, name)                                                         \
-  Function {                                                                           \
-#name, SameCall < decltype(Symbols::member), decltype(::name)> ::value,            \
-        [](const Symbols& symbols) { return reinterpret_cast<void*>(symbols.member); } \
-  }
+template <auto Member, class Vendors>
+Function compare(const char* name) {
+  using Ours = typename MemberPointer<decltype(Member)>::Type;
+  return {name, SameCall<Ours, Vendors>::value,
+          [](const Symbols& symbols) { return reinterpret_cast<void*>(symbols.*Member); }};
+}
+#define FUNCTION(member, name) compare<&Symbols::member, decltype(::name)>(#name)
 
 // cuda.h may declare an older name as a macro for a newer function: of the same arguments here.
 const Function kFunctions[] = {
@@ -136,10 +138,11 @@ struct Number {
   const char* name;
   long long ours, vendors;
 };
-#define NUMBER(ours, vendors)                                                   \
-  Number {                                                                      \
-#vendors, static_cast < long long>(ours), static_cast < long long>(vendors) \
-  }
+template <class Ours, class Vendors>
+Number compare(const char* name, Ours ours, Vendors vendors) {
+  return {name, static_cast<long long>(ours), static_cast<long long>(vendors)};
+}
+#define NUMBER(ours, vendors) compare(#vendors, ours, vendors)
 #define SIZE(ours, vendors) NUMBER(sizeof(ours), sizeof(vendors))
 #define OFFSET(ours, member, vendors, vendors_member) \
   NUMBER(offsetof(ours, member), offsetof(vendors, vendors_member))

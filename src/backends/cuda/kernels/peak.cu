@@ -13,6 +13,18 @@ struct alignas(kPeakLoad) Load {
 /// No loop ends with this number.
 constexpr u32 kNever = 0x12345678;
 
+/// Calls step() for each sum, `rounds` times.
+template <class T, class Step>
+DEVICE void repeat(u64 rounds, T (&sums)[kPeakChains], const Step& step) {
+  for (u64 round = 0; round < rounds; round += kPeakUnroll) {
+#pragma unroll
+    for (int i = 0; i < kPeakUnroll; ++i) {
+#pragma unroll
+      for (T& sum : sums) sum = step(sum);
+    }
+  }
+}
+
 }  // namespace
 
 /// Reads all of the memory once.
@@ -30,13 +42,7 @@ KERNEL void peak_int8(PeakArgs p) {
   i32 sums[kPeakChains];
   for (int i = 0; i < kPeakChains; ++i) sums[i] = (i32)thread() * kPeakChains + i;
   const u32 bytes = 0x01020304u + (u32)(p.rounds >> 63);
-  for (u64 round = 0; round < p.rounds; round += kPeakUnroll) {
-#pragma unroll
-    for (int i = 0; i < kPeakUnroll; ++i) {
-#pragma unroll
-      for (i32& sum : sums) sum = multiply_bytes(bytes, bytes, sum);
-    }
-  }
+  repeat(p.rounds, sums, [=](i32 sum) ALWAYS_INLINE { return multiply_bytes(bytes, bytes, sum); });
   u32 all = 0;
   for (const i32 sum : sums) all |= (u32)sum;
   if (all == kNever) *p.result = all;
@@ -47,13 +53,7 @@ KERNEL void peak_f32(PeakArgs p) {
   float sums[kPeakChains];
   for (int i = 0; i < kPeakChains; ++i) sums[i] = (float)(thread() + i) / 1024;
   const float half = p.rounds == 0 ? 0.0f : 0.5f;
-  for (u64 round = 0; round < p.rounds; round += kPeakUnroll) {
-#pragma unroll
-    for (int i = 0; i < kPeakUnroll; ++i) {
-#pragma unroll
-      for (float& sum : sums) sum = __builtin_fmaf(sum, half, half);
-    }
-  }
+  repeat(p.rounds, sums, [=](float sum) ALWAYS_INLINE { return __builtin_fmaf(sum, half, half); });
   float all = 0;
   for (const float sum : sums) all += sum;
   if (all < 0) *p.result = kNever;
