@@ -279,7 +279,7 @@ Result<gpu::FaultRecord> CudaStream::read_record() const {
 
 Status CudaStream::recover() {
   // An error that stays has ended the context, whatever its number.
-  SHUNT_TRY(context_->call<&Symbols::stream_query>(stream_));
+  SHUNT_TRY(context_->wait_until_idle(stream_));
   const std::lock_guard lock(mutex_);
   SHUNT_ASSIGN(const gpu::FaultRecord record, read_record());
   if (record.code == gpu::kNoFault) return ok();

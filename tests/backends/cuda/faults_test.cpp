@@ -2,6 +2,7 @@
 // takes others with it only if they don't answer.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <random>
 
 #include "backends/cuda/cuda_devices.h"
@@ -41,7 +42,8 @@ class CudaFaults : public CudaDevices {
   }
 };
 
-/// A fault of the twin at each of its calls.
+/// A fault of the twin at each of its calls, later on at every 100th part. Waiting makes calls too,
+/// so a slow machine makes many.
 class CudaFaultsAtEachCall : public CudaFaults, public testing::WithParamInterface<const char*> {};
 
 TEST_P(CudaFaultsAtEachCall, GiveAnErrorAndLeaveNothingBehind) {
@@ -50,7 +52,8 @@ TEST_P(CudaFaultsAtEachCall, GiveAnErrorAndLeaveNothingBehind) {
   const Rows rows;
   const bool all_is_lost = std::string_view(GetParam()) == "CUDA_TWIN_FAIL_LOST";
   int failed = 0;
-  for (int n = 1; n <= 400; n += kStride) {
+  bool succeeded = false;
+  for (int n = 1; n < 1'000'000 && !succeeded; n += std::max(kStride, n / 100)) {
     twin_.set(GetParam(), std::to_string(n).c_str());
     Status status = ok();
     open();
@@ -66,11 +69,11 @@ TEST_P(CudaFaultsAtEachCall, GiveAnErrorAndLeaveNothingBehind) {
       EXPECT_EQ(twin_.live(), 0U) << GetParam() << " " << n;
     }
     twin_.restart();
-    if (status) break;
-    ++failed;
+    succeeded = status.has_value();
+    if (!succeeded) ++failed;
   }
   EXPECT_GT(failed, 0);
-  EXPECT_LT(failed, 400);
+  EXPECT_TRUE(succeeded);
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaFaultsAtEachCall,

@@ -71,6 +71,19 @@ TEST_F(CudaStreams, EventsWithoutTimesHaveNone) {
   EXPECT_FALSE((*event)->times().has_value());
 }
 
+/// The driver may report an event as complete before it reports its stream as idle.
+TEST_F(CudaStreams, SynchronizeWaitsUntilAStreamIsIdle) {
+  reopen({{"CUDA_TWIN_ORDER", "1"}});
+  const auto stream = device().open_stream();
+  const auto buffer = device().memory().allocate(16);
+  const std::vector<std::byte> bytes(16);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE((*stream)->write({buffer->get(), 0}, bytes, {}, nullptr));
+    const Status synchronized = (*stream)->synchronize();
+    ASSERT_TRUE(synchronized) << synchronized.error().message();
+  }
+}
+
 TEST_F(CudaStreams, AnEventOutlivesItsStream) {
   std::unique_ptr<Event> event;
   const auto buffer = device().memory().allocate(16);

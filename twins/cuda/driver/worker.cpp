@@ -51,6 +51,7 @@ void work_until_closed(const std::shared_ptr<Stream>& stream) {
     if (context != nullptr) {
       delay(item.number);
       perform_in_turn(*context, item.work, item.number);
+      delay(~item.number);  // an event may complete before its stream is idle
     }
     item.work = EmptyWork{};  // its objects are released before others see its end
     item.after.clear();
