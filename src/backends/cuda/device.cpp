@@ -86,6 +86,20 @@ bool enable_access(const Context& user, const Context& owner) {
   return enabled || is_vendor_code(enabled.error(), kPeerAccessEnabled);
 }
 
+Result<Level> choose_level(std::optional<Level> wanted, int capability, std::string_view card) {
+  if (!wanted) {
+    const auto best =
+        std::ranges::find_if(kLevels.rbegin(), kLevels.rend(),
+                             [&](const LevelRow& row) { return row.capability <= capability; });
+    return best->level;
+  }
+  const LevelRow& row = row_of(*wanted);
+  if (row.capability <= capability) return row.level;
+  return fail(ErrorCode::kUnsupported, "cuda.level={} needs compute capability {}.{}; {} has {}.{}",
+              row.name, row.capability / 10, row.capability % 10, card, capability / 10,
+              capability % 10);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Driver>& driver,
@@ -101,6 +115,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
                 card, target.capability / 10, target.capability % 10, kOldestCapability / 10,
                 kOldestCapability % 10);
   }
+  SHUNT_ASSIGN(target.level, choose_level(options.level, target.capability, card));
   DeviceInfo info;
   info.name = "cuda" + std::to_string(ordinal);
   auto health = std::make_shared<DeviceHealth>(info.name, options.timeout,
@@ -110,9 +125,11 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   if (const Status status = check_memory_kind(memory, *context); !status)
     return Error(status.error()).with_context(card);
   info.description = fmt::format(
-      "{}, compute capability {}.{}, {} multiprocessors, PCI {}, driver for CUDA {}.{}{}{}", card,
-      target.capability / 10, target.capability % 10, target.multiprocessors, facts.pci_address(),
-      driver->version() / 1000, driver->version() % 1000 / 10,
+      "{}, compute capability {}.{}, {} multiprocessors, kernels of level {}, PCI {}, driver for "
+      "CUDA {}.{}{}{}",
+      card, target.capability / 10, target.capability % 10, target.multiprocessors,
+      row_of(target.level).name, facts.pci_address(), driver->version() / 1000,
+      driver->version() % 1000 / 10,
       memory == MemoryKind::kManaged ? "; managed memory, which may exceed the card's" : "",
       driver->is_twin() ? "; a twin of the driver" : "");
   info.kind = DeviceKind::kGpu;

@@ -9,7 +9,11 @@ set(cuda_flags -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/non
 if(SHUNT_WERROR)
   list(APPEND cuda_flags -Werror)
 endif()
+# Levels (target.h). A kernel file of a higher level is the same file, compiled for newer cards.
 set(cuda_base_flags --cuda-gpu-arch=sm_61 --cuda-feature=+ptx60)
+set(cuda_tensor_flags --cuda-gpu-arch=sm_80 --cuda-feature=+ptx70)
+# Files that are compiled for level tensor, too: products of block formats. IQ1_M has a shift for eight elements, too few for tensor cores.
+set(cuda_tensor_files "^matmul_(iq1_s|iq[2-4]|q[0-9]|tq[0-9]|mxfp4)")
 # Encoders of block formats are the host's code: long loops, whose text would be several times as long when unrolled.
 set(cuda_encoder_flags -fno-unroll-loops -I${PROJECT_SOURCE_DIR}/include)
 
@@ -32,31 +36,32 @@ function(shunt_cuda_probe out)
   endif()
 endfunction()
 
-# shunt_cuda_ptx(OUT NAME KERNEL): compiles a file of kernels and sets OUT to the generated source, whose k_NAME_base is the PTX. Without a
+# shunt_cuda_ptx(OUT NAME LEVEL KERNEL): compiles a file of kernels and sets OUT to the generated source, whose k_NAME_LEVEL is the PTX. Without a
 # compiler that is null. A compiler cache serves kernels, too: they are the same in all builds.
-function(shunt_cuda_ptx out name kernel)
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_base_ptx.cpp)
+function(shunt_cuda_ptx out name level kernel)
+  set(symbol ${name}_${level})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${symbol}_ptx.cpp)
   set(${out} ${source} PARENT_SCOPE)
   set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   get_property(works GLOBAL PROPERTY SHUNT_CUDA_WORKS)
   if(NOT works)
     file(CONFIGURE OUTPUT ${source} CONTENT
-      "namespace shunt::cuda {\nextern const char* const k_${name}_base;\nconst char* const k_${name}_base = nullptr;\n}\n")
+      "namespace shunt::cuda {\nextern const char* const k_${symbol};\nconst char* const k_${symbol} = nullptr;\n}\n")
     return()
   endif()
-  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.base.ptx)
+  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.${level}.ptx)
   set(embed ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/embed.cmake)
-  set(flags ${cuda_flags} ${cuda_base_flags})
+  set(flags ${cuda_flags} ${cuda_${level}_flags})
   if(name MATCHES "^encode")
     list(APPEND flags ${cuda_encoder_flags})
   endif()
   add_custom_command(OUTPUT ${source}
     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
       -MD -MT ${source} -MF ${ptx}.d
-    COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${name}_base -DSOURCE=${source} -P ${embed}
+    COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${symbol} -DSOURCE=${source} -P ${embed}
     DEPENDS ${kernel} ${embed}
     DEPFILE ${ptx}.d
-    COMMENT "Compiling CUDA kernels ${name}" VERBATIM)
+    COMMENT "Compiling CUDA kernels ${name}, level ${level}" VERBATIM)
 endfunction()
 
 # shunt_cuda_modules(OUT): compiles kernels/*.cu and sets OUT to the generated sources that contain the PTX. module_list.inc has the table.
@@ -73,10 +78,16 @@ function(shunt_cuda_modules out)
       cmake_path(RELATIVE_PATH kernel BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/kernels OUTPUT_VARIABLE name)
       string(REGEX REPLACE "\\.cu$" "" name ${name})
       string(REPLACE "/" "_" name ${name})
-      shunt_cuda_ptx(source ${name} ${kernel})
-      list(APPEND sources ${source})
-      string(APPEND declarations "extern const char* const k_${name}_base;\n")
-      string(APPEND rows "  {\"${name}\", Level::kBase, k_${name}_base},\n")
+      set(levels base)
+      if(name MATCHES "${cuda_tensor_files}")
+        list(APPEND levels tensor)
+      endif()
+      foreach(level IN LISTS levels)
+        shunt_cuda_ptx(source ${name} ${level} ${kernel})
+        list(APPEND sources ${source})
+        string(APPEND declarations "extern const char* const k_${name}_${level};\n")
+        string(APPEND rows "  {\"${name}\", \"${level}\", k_${name}_${level}},\n")
+      endforeach()
     endforeach()
   else()
     set(rows "  {},  // this build has none\n")

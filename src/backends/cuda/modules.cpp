@@ -20,6 +20,17 @@ std::span<const ModuleText> modules() {
   return kModules;
 }
 
+/// Null if this build lacks the file.
+const ModuleText* find_text(std::string_view module, Level level) {
+  for (auto row = std::ranges::find(kLevels, level, &LevelRow::level);; --row) {
+    const auto text = std::ranges::find_if(modules(), [&](const ModuleText& each) {
+      return each.name == module && each.level == row->name;
+    });
+    if (text != modules().end()) return &*text;
+    if (row == kLevels.begin()) return nullptr;
+  }
+}
+
 /// Adds the seconds that it lives to a sum.
 class Stopwatch {
  public:
@@ -40,7 +51,7 @@ bool has_modules() {
 }
 
 Modules::~Modules() {
-  for (const auto& [name, handle] : loaded_) context_->release<&Symbols::module_unload>(handle);
+  for (const auto& [text, handle] : loaded_) context_->release<&Symbols::module_unload>(handle);
 }
 
 Status Modules::load(std::string_view module, Level level) {
@@ -50,13 +61,12 @@ Status Modules::load(std::string_view module, Level level) {
 }
 
 Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) {
-  const auto known = loaded_.find({module, level});
-  if (known != loaded_.end()) return known->second;
-  const auto text = std::ranges::find_if(
-      modules(), [&](const ModuleText& row) { return row.name == module && row.level == level; });
-  if (text == modules().end()) {
+  const ModuleText* const text = find_text(module, level);
+  if (text == nullptr) {
     return fail(ErrorCode::kUnsupported, "this build has no CUDA kernels in \"{}\"", module);
   }
+  const auto known = loaded_.find(text);
+  if (known != loaded_.end()) return known->second;
   const Stopwatch watch(seconds_);
   std::array<char, 4096> log = {};
   std::array options = {kErrorLog, kErrorLogBytes};
@@ -69,7 +79,7 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
     if (log[0] != '\0') return std::move(error).with_context(log.data());
     return error;
   }
-  loaded_.emplace(std::pair(text->name, level), handle);
+  loaded_.emplace(text, handle);
   return handle;
 }
 

@@ -15,8 +15,8 @@ namespace shunt::cuda {
 
 /// One compiled file of kernels.
 struct ModuleText {
-  std::string_view name;  ///< "rms_norm", of kernels/rms_norm.cu
-  Level level = Level::kBase;
+  std::string_view name;   ///< "rms_norm", of kernels/rms_norm.cu
+  std::string_view level;  ///< LevelRow::name
   const char* ptx = nullptr;
 };
 
@@ -31,8 +31,8 @@ class Modules {
   Modules& operator=(const Modules&) = delete;
   ~Modules();
 
-  /// Loads a file's module, unless it is loaded. Unsupported if this build lacks it; Device, with
-  /// the driver's log, if the driver refuses it.
+  /// Loads a file's module, unless it is loaded: that of the highest level up to `level`.
+  /// Unsupported if this build lacks it; Device, with the driver's log, if the driver refuses it.
   Status load(std::string_view module, Level level);
   /// A kernel of a file, which is loaded if necessary.
   Result<FunctionHandle> find(std::string_view module, Level level, const std::string& kernel);
@@ -44,7 +44,7 @@ class Modules {
 
   std::shared_ptr<Context> context_;
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string_view, Level>, ModuleHandle> loaded_;  // by ModuleText::name
+  std::map<const ModuleText*, ModuleHandle> loaded_;
   std::map<std::pair<ModuleHandle, std::string>, FunctionHandle> functions_;
   double seconds_ = 0;
 };

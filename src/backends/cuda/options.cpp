@@ -24,6 +24,10 @@ Status check_memory(std::string_view text) {
                            kMemoryWords[3].word});
 }
 
+Status check_level(std::string_view text) {
+  return check_word(text, {"auto", kLevels[0].name, kLevels[1].name});
+}
+
 Status check_on_off(std::string_view text) {
   return check_word(text, {"on", "off"});
 }
@@ -44,6 +48,10 @@ Status check_timeout(std::string_view text) {
 }
 
 constexpr std::array kOptions = {
+    BackendOption{"level",
+                  "instructions of kernels: base (compute capability 6.1), tensor (8.0: tensor "
+                  "cores); auto: the highest that the device has",
+                  check_level, "auto"},
     BackendOption{"memory",
                   "allocation of device memory: mapped (virtual memory), plain, or managed, which "
                   "may exceed the device's memory; auto: mapped if the driver can",
@@ -63,6 +71,9 @@ std::span<const BackendOption> option_table() {
 
 CudaOptions parse_options(const Options& options) {
   CudaOptions parsed;
+  const auto level =
+      std::ranges::find(kLevels, backend_option(options, "cuda", "level"), &LevelRow::name);
+  if (level != kLevels.end()) parsed.level = level->level;
   const std::string_view memory = backend_option(options, "cuda", "memory");
   parsed.memory = std::ranges::find(kMemoryWords, memory, &MemoryWord::word)->kind;
   parsed.pinned = backend_option(options, "cuda", "pinned") == "on";

@@ -1,10 +1,12 @@
-// The options of CUDA: "cuda.memory", "cuda.pinned", "cuda.peers", "cuda.timeout".
+// The options of CUDA: "cuda.level", "cuda.memory", "cuda.pinned", "cuda.peers", "cuda.timeout".
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "backends/cuda/target.h"
 #include "shunt/registry.h"
 
 namespace shunt::cuda {
@@ -19,6 +21,7 @@ enum class MemoryKind : std::uint8_t {
 };
 
 struct CudaOptions {
+  std::optional<Level> level = {};  ///< none: the highest one of each device
   MemoryKind memory = MemoryKind::kAuto;
   bool pinned = true;  ///< copies by way of pinned host memory
   bool peers = true;   ///< direct copies between devices

@@ -44,6 +44,9 @@ DEVICE void barrier() {
 DEVICE float shuffle_xor(float value, u32 mask) {
   return __nvvm_shfl_sync_bfly_f32(kAllLanes, value, mask, 31);
 }
+DEVICE i32 shuffle_xor(i32 value, u32 mask) {
+  return __nvvm_shfl_sync_bfly_i32(kAllLanes, value, (i32)mask, 31);
+}
 /// The value of a lane.
 DEVICE float shuffle(float value, u32 from) {
   return __nvvm_shfl_sync_idx_f32(kAllLanes, value, (i32)from, 31);
@@ -68,6 +71,22 @@ DEVICE i32 multiply_bytes(u32 a, u32 b, i32 sum) {
   i32 result;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
   return result;
+}
+/// Whether the level of this module has tensor cores.
+inline constexpr bool kHasTensorCores = __CUDA_ARCH__ >= 800;
+/// A product of matrices of a warp: 16 rows of 32 numbers of 8 bits times 8 columns. Lane 4 g + t
+/// gives two groups of eight numbers, 8 t and after, of rows g and g + 8, and such a group of
+/// column g. It gets the sums of rows g and g + 8 with columns 2 t and 2 t + 1: (g, 2 t), (g, 2 t +
+/// 1), (g + 8, 2 t), (g + 8, 2 t + 1).
+DEVICE void multiply_tiles(const u32 (&row)[2], const u32 (&row_8)[2], const u32 (&column)[2],
+                           i32 (&sums)[4]) {
+  // The instruction has k = 4 t to 4 t + 3 in a lane's first number, and 16 more in its second. Any
+  // order of k will do, as that of rows and columns is the same.
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%10, %10, %10, %10};"
+      : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+      : "r"(row[0]), "r"(row_8[0]), "r"(row[1]), "r"(row_8[1]), "r"(column[0]), "r"(column[1]),
+        "r"(0));
 }
 DEVICE u32 compare_and_swap(u32* at, u32 expected, u32 value) {
   return __nvvm_atom_cas_gen_i((i32*)at, (i32)expected, (i32)value);
@@ -111,23 +130,32 @@ DEVICE float warp_reduce(float value) {
   for (u32 mask = kWarp / 2; mask > 0; mask /= 2) value = kCombine(value, shuffle_xor(value, mask));
   return value;
 }
-/// Sums of N values over the lanes, N a power of two up to 32: lane i gets the sum of value
-/// i / (32 / N). It has that sum's order in warp_reduce().
-template <int N, u32 kMask = kWarp / 2>
-DEVICE float warp_sums(float* values) {
-  if constexpr (kMask == 0) {
-    return values[0];
-  } else if constexpr (N == 1) {
+/// Sums of N values of each two lanes that differ in one bit, kMask. The lane without it gets those
+/// of the lower half of the values, the other one those of the upper half; both get that of one.
+template <int N, u32 kMask, class T>
+DEVICE void pair_sums(T* values) {
+  if constexpr (N == 1) {
     values[0] += shuffle_xor(values[0], kMask);
-    return warp_sums<1, kMask / 2>(values);
   } else {
     const bool upper = (lane() & kMask) != 0;
 #pragma unroll
     for (int i = 0; i < N / 2; ++i) {
-      const float low = values[i], high = values[i + N / 2];
+      const T low = values[i], high = values[i + N / 2];
       values[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, kMask);
     }
-    return warp_sums<N / 2, kMask / 2>(values);
+  }
+}
+/// Sums of N values over the lanes, N a power of two up to 32: lane i gets the sum of value
+/// i / (32 / N). It has that sum's order in warp_reduce(). With kShare the same for each set of
+/// lanes that are equal modulo kShare, N up to 32 / kShare: i is the lane divided by kShare, and
+/// there are 32 / kShare of them.
+template <int N, u32 kShare = 1, u32 kMask = kWarp / 2>
+DEVICE float warp_sums(float* values) {
+  if constexpr (kMask < kShare) {
+    return values[0];
+  } else {
+    pair_sums<N, kMask>(values);
+    return warp_sums<(N + 1) / 2, kShare, kMask / 2>(values);
   }
 }
 }  // namespace shunt::cuda::gpu

@@ -13,10 +13,12 @@ struct PackedGroup {
   float scale = 0, offset = 0;
 };
 
-template <int Elements, int Bytes, bool HasOffset = false>
+template <int Elements, int Bytes, bool HasOffset = false, int ElementsPerScale = 32>
 struct BlockFormat {
   static constexpr int kElements = Elements, kBytes = Bytes;
   static constexpr bool kHasOffset = HasOffset;  ///< else it is 0
+  /// Elements with one scale and one offset, at most 32.
+  static constexpr int kElementsPerScale = ElementsPerScale;
 };
 inline constexpr bool kWithOffset = true;
 

@@ -5,7 +5,7 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * (2 * s + 1) * (vector + shift).
-struct IQ1_M : BlockFormat<256, 56, kWithOffset> {
+struct IQ1_M : BlockFormat<256, 56, kWithOffset, 8> {
   DEVICE PackedGroup group(const u8* block, u32 at) {
     const u32 v = at / kGroup;
     const u8* words = block + 48;

@@ -5,7 +5,7 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * (s + 0.5) / 4 * vector.
-struct IQ2_S : BlockFormat<256, 82> {
+struct IQ2_S : BlockFormat<256, 82, !kWithOffset, 16> {
   DEVICE PackedGroup group(const u8* block, u32 at) {
     const u32 v = at / kGroup;
     const u32 index = block[2 + v] | field<2, 1>(block + 66, v) << 8;

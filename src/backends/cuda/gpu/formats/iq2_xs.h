@@ -5,7 +5,7 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * (s + 0.5) / 4 * vector.
-struct IQ2_XS : BlockFormat<256, 74> {
+struct IQ2_XS : BlockFormat<256, 74, !kWithOffset, 16> {
   DEVICE PackedGroup group(const u8* block, u32 at) {
     const u32 bits = load_u16(block + 2 + at / kGroup * 2);
     const u32 s = field<4, 1>(block + 66, at / 16);

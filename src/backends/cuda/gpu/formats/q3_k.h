@@ -5,7 +5,7 @@
 namespace shunt::cuda::gpu {
 
 /// value = d * (s - 32) * (q - 4).
-struct Q3_K : BlockFormat<256, 110> {
+struct Q3_K : BlockFormat<256, 110, !kWithOffset, 16> {
   DEVICE PackedGroup group(const u8* block, u32 at) {
     const u32 part = at / 16;
     const u32 s = field<4, 8>(block + 96, part) | field<2, 4>(block + 104, part) << 4;

@@ -8,23 +8,9 @@
 #pragma once
 
 #include "backends/cuda/gpu/tensors.h"
-#include "backends/cuda/kernels/matmul/weights.h"
+#include "backends/cuda/kernels/matmul/tensor.h"
 
 namespace shunt::cuda::gpu {
-
-/// A part of the result that has one matrix of weights.
-struct Tile {
-  const u8* matrix;
-  i64 k, strides[2];  ///< of the matrix
-  i64 first_row;
-  int rows, columns;
-  const Column* column;  ///< in shared memory
-  u8* slots;             ///< of rows, in shared memory
-
-  __attribute__((device)) Row row(int r) const {
-    return {matrix + (first_row + r) * strides[1], strides[0]};
-  }
-};
 
 /// A warp's share of a tile: rows from `row` on, columns from `column` on. The block copies
 /// `copied` rows from `first` on.
@@ -36,21 +22,19 @@ template <class Weights, int kCount>
 DEVICE void multiply_share(const Tile& tile, Share share) {
   const int last = share.first + share.copied - 1;
   const bool works = share.row <= last && share.column < tile.columns;
-  Column columns[kCount];
+  const int first_column = works ? share.column : 0;
+  const typename Weights::template Columns<kCount> columns(tile.column + first_column,
+                                                           tile.columns - 1 - first_column);
   Row rows[kRows];
   const u8* slots[kRows];
-#pragma unroll
-  for (int c = 0; c < kCount; ++c) {
-    const int column = share.column + c;
-    columns[c] = tile.column[column < tile.columns ? column : tile.columns - 1];
-  }
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const int row = share.row + r <= last ? share.row + r : last;
     rows[r] = tile.row(row);
     slots[r] = tile.slots + (row - share.first) * Weights::kSlot;
   }
-  float sums[kCount * kRows] = {};
+  constexpr int kShare = Weights::kShare;
+  float sums[kCount * kRows / kShare] = {};
   for (i64 k = 0; k < tile.k; k += Weights::kPiece) {
     const i64 rest = tile.k - k;
     const int count = rest < Weights::kPiece ? (int)rest : Weights::kPiece;
@@ -61,11 +45,13 @@ DEVICE void multiply_share(const Tile& tile, Share share) {
     if (works) Weights::template multiply<kCount>(slots, rows, columns, k, count, sums);
   }
   if (!works) return;
-  const float sum = warp_sums<kCount * kRows>(sums);
+  const float sum = warp_sums<kCount * kRows / kShare, kShare>(sums);
   constexpr int kLanes = kWarp / (kCount * kRows);  // that have the same sum
-  const int row = share.row + (int)lane() / kLanes % kRows;
-  const int column = share.column + (int)lane() / kLanes / kRows;
-  if (lane() % kLanes == 0 && row <= last && column < tile.columns)
+  const int place = (int)lane() / kShare;
+  const int result = Weights::template first<kCount>() + place / kLanes;
+  const int row = share.row + result % kRows;
+  const int column = share.column + result / kRows;
+  if (place % kLanes == 0 && row <= last && column < tile.columns)
     tile.column[column].y[tile.first_row + row] = sum;
 }
 
@@ -77,6 +63,12 @@ DEVICE void multiply_tile(const Tile& tile) {
   }
   // Few columns: each warp has rows of its own. Many: each has columns of its own.
   const bool few = tile.columns <= kColumns;
+  if constexpr (kHasTensorCores && Weights::kHasTensorForm) {
+    if (!few) {
+      multiply_blocks<Weights>(tile);
+      return;
+    }
+  }
   const int step = few ? kMatmulRows : kRows;
   for (int first = 0; first < tile.rows; first += step) {
     const int copied = tile.rows - first < step ? tile.rows - first : step;
