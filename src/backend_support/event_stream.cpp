@@ -213,7 +213,11 @@ Status EventStream::drain() {
   const std::uint64_t last = history_->begin();
   if (const Status recorded = native_->record(*idle_); !recorded) {
     // Nothing reports when the work ends, and memory may not be freed under it.
-    health.lose(recorded.error());
+    if (native_->is_busy()) {
+      health.lose_hung(recorded.error());
+    } else {
+      health.lose(recorded.error());
+    }
     return health.check();
   }
   SHUNT_TRY(wait_until_complete(*idle_, clock_, *history_, last));

@@ -14,7 +14,7 @@ class PlainAllocation : public Allocation {
  public:
   explicit PlainAllocation(const MemoryOwner& owner) : context_(owner.context) {}
   ~PlainAllocation() override {
-    if (address_ != 0) context_->release<&Symbols::mem_free>(address_);
+    if (address_ != 0) context_->release_idle<&Symbols::mem_free>(address_);
   }
   Status allocate(const MemoryOwner&, std::size_t bytes) {
     return context_->call<&Symbols::mem_alloc>(&address_, bytes);
@@ -36,7 +36,8 @@ class HostAllocation final : public Allocation {
  public:
   explicit HostAllocation(const MemoryOwner& owner) : context_(owner.context) {}
   ~HostAllocation() override {
-    if (address_ != 0) context_->release<&Symbols::mem_free_host>(std::bit_cast<void*>(address_));
+    if (address_ != 0)
+      context_->release_idle<&Symbols::mem_free_host>(std::bit_cast<void*>(address_));
   }
   Status allocate(const MemoryOwner&, std::size_t bytes) {
     void* address = nullptr;
@@ -54,7 +55,7 @@ class MappedAllocation final : public Allocation {
  public:
   explicit MappedAllocation(const MemoryOwner& owner) : context_(owner.context) {}
   ~MappedAllocation() override {
-    if (mapped_) context_->release<&Symbols::mem_unmap>(address_, bytes_);
+    if (mapped_) context_->release_idle<&Symbols::mem_unmap>(address_, bytes_);
     if (address_ != 0) context_->release<&Symbols::mem_address_free>(address_, bytes_);
   }
 

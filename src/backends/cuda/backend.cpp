@@ -37,8 +37,9 @@ Result<std::unique_ptr<CudaDevice>> open_device(const std::shared_ptr<Driver>& d
 
 Result<std::unique_ptr<Backend>> create(const Options& options) {
   if (!has_modules()) {
-    return fail(ErrorCode::kUnsupported,
-                "this build has no CUDA kernels: install clang-19 and build again");
+    return fail(
+        ErrorCode::kUnsupported,
+        "this build has no CUDA kernels: install clang-19 and build again (./dev run --with cuda)");
   }
   SHUNT_ASSIGN(const auto driver, Driver::open(options));
   const CudaOptions parsed = parse_options(options);
@@ -53,7 +54,8 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
       note += fmt::format("{}cuda{}: {}", note.empty() ? "" : "; ", i, device.error().message());
     }
   }
-  if (devices.empty() && !note.empty()) return fail(ErrorCode::kUnsupported, "{}", note);
+  if (driver->device_count() == 0) return fail(ErrorCode::kNotFound, "the driver has no devices");
+  if (devices.empty()) return fail(ErrorCode::kUnsupported, "{}", note);
   if (parsed.peers) {
     std::vector<CudaDevice*> all;
     all.reserve(devices.size());

@@ -80,6 +80,12 @@ bool are_peers(const Context& a, const Context& b) {
   return can(a, b) && can(b, a);
 }
 
+/// Whether a device can have access to memory of another one: to mapped memory only if it has
+/// virtual memory, too.
+bool can_map(const Context& user, const DeviceMemory& memory) {
+  return memory.kind() != MemoryKind::kMapped || user.attribute(kVirtualMemory) != 0;
+}
+
 /// Lets one context use plain memory of another. It may have been enabled before.
 bool enable_access(const Context& user, const Context& owner) {
   const Status enabled = user.call<&Symbols::ctx_enable_peer_access>(owner.handle(), 0U);
@@ -170,6 +176,7 @@ void CudaDevice::connect(std::span<CudaDevice* const> devices) {
       if (!enable_access(*pair[0]->context_, *pair[1]->context_)) continue;
       if (!enable_access(*pair[1]->context_, *pair[0]->context_)) continue;
       for (const int i : {0, 1}) {
+        if (!can_map(*pair[i]->context_, pair[1 - i]->memory_)) continue;
         pair[i]->peers_.push_back(&pair[1 - i]->memory_);
         readers[pair[1 - i]].push_back(pair[i]->context_->device());
       }
@@ -184,9 +191,11 @@ bool CudaDevice::can_copy_from(const BufferType& type) const {
 
 std::uint64_t CudaDevice::memory_free() const {
   if (info_.host_memory) return host_memory_free();
+  constexpr std::uint64_t kNone = 1;  // 0 means that it is not known
   std::size_t free = 0, total = 0;
-  if (!context_->call<&Symbols::mem_get_info>(&free, &total)) return 0;
-  return free + (memory_.kind() == MemoryKind::kManaged ? host_memory_free() : 0);
+  if (!context_->call<&Symbols::mem_get_info>(&free, &total)) return kNone;
+  return std::max<std::uint64_t>(free, kNone) +
+         (memory_.kind() == MemoryKind::kManaged ? host_memory_free() : 0);
 }
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {

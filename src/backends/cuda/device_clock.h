@@ -33,6 +33,7 @@ class DeviceClock {
   std::mutex mutex_;
   StreamHandle stream_ = nullptr;  // of its own, so that an anchor waits for no other work
   EventHandle anchor_ = nullptr;
+  EventHandle trial_ = nullptr;
   double anchor_seconds_ = 0;
   bool known_ = false;
 };

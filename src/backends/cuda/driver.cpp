@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "backend_support/vendor_error.h"
 #include "backends/cuda/pause.h"
@@ -31,6 +32,8 @@ constexpr std::array kNamedCodes = {
                "check with nvidia-smi that the driver sees the device"},
     VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
                ErrorCode::kUnsupported, "install a newer driver"},
+    VendorCode{kOperatingSystem, "CUDA_ERROR_OPERATING_SYSTEM", ErrorCode::kUnsupported,
+               "check the process's limit of locked memory (ulimit -l)"},
     VendorCode{kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", ErrorCode::kUnsupported, ""},
     VendorCode{kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", ErrorCode::kUnsupported, ""},
 };
@@ -42,6 +45,8 @@ constexpr std::array kContextEnds = {
     kInvalidProgramCounter, kLaunchFailed};
 
 constexpr std::size_t kWordBytes = 4;
+/// A device that works writes a word within this time.
+constexpr std::chrono::milliseconds kMostForAWord{30'000};
 
 constexpr VendorCodes kCodes = {.library = "CUDA driver", .codes = kNamedCodes};
 
@@ -138,15 +143,15 @@ Status Context::check_alive() const {
       own_word_, static_cast<unsigned char>(0), kWordBytes, own_stream_);
   Status status =
       submitted ? check(*submitted, name_of<&Symbols::memset_bytes>()) : Status(submitted.error());
-  if (status) status = wait_until_idle(own_stream_);
+  if (status) status = wait_until_idle(own_stream_, std::min(health_->timeout(), kMostForAWord));
   if (!status) health_->lose(status.error());
   seen_losses_ = losses;  // now other threads may go on
   return health_->check();
 }
 
-Status Context::wait_until_idle(StreamHandle stream) const {
+Status Context::wait_until_idle(StreamHandle stream, std::chrono::milliseconds most) const {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + health_->timeout();
+  const auto end = Clock::now() + most;
   for (int i = 0;; ++i) {
     SHUNT_ASSIGN(const Status32 status, query_unchecked<&Symbols::stream_query>(stream));
     if (status != kNotReady) return check(status, name_of<&Symbols::stream_query>());
@@ -158,12 +163,51 @@ Status Context::wait_until_idle(StreamHandle stream) const {
   }
 }
 
+Status Context::wait_until_complete(EventHandle event) const {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + health_->timeout();
+  for (int i = 0;; ++i) {
+    SHUNT_ASSIGN(const Status32 status, query<&Symbols::event_query>(event));
+    if (status != kNotReady) return check(status, name_of<&Symbols::event_query>());
+    if (Clock::now() >= end) {
+      health_->lose_hung();
+      return health_->check();
+    }
+    pause(i);
+  }
+}
+
+Status Context::add_stream(StreamHandle stream) {
+  EventHandle mark = nullptr;
+  SHUNT_TRY(call<&Symbols::event_create>(&mark, kEventBlockingSync | kEventDisableTiming));
+  const std::lock_guard lock(streams_mutex_);
+  streams_.emplace_back(stream, mark);
+  return ok();
+}
+
+void Context::remove_stream(StreamHandle stream) {
+  const std::lock_guard lock(streams_mutex_);
+  const auto found = std::ranges::find(streams_, stream, &decltype(streams_)::value_type::first);
+  if (found == streams_.end()) return;
+  release<&Symbols::event_destroy>(found->second);
+  streams_.erase(found);
+}
+
+Status Context::wait_for_streams() const {
+  const std::lock_guard lock(streams_mutex_);
+  for (const auto& [stream, mark] : streams_) SHUNT_TRY(call<&Symbols::event_record>(mark, stream));
+  for (const auto& [stream, mark] : streams_) SHUNT_TRY(wait_until_complete(mark));
+  return ok();
+}
+
 template <class Submit>
 Status Context::complete(Submit submit) {
   SHUNT_TRY(check_health());
   const std::lock_guard lock(own_stream_mutex_);
-  SHUNT_TRY(submit(own_stream_));
-  return wait_until_idle(own_stream_);
+  const Status submitted = submit(own_stream_);
+  const Status ended = wait_until_idle(own_stream_);  // of what was submitted before an error, too
+  SHUNT_TRY(submitted);
+  return ended;
 }
 
 Status Context::write(DevicePointer to, const void* from, std::size_t bytes) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backend_support/device_health.h"
 #include "backend_support/vendor_library.h"
@@ -88,17 +91,36 @@ class Context {
     SHUNT_TRY(check_health());
     return query_unchecked<Member>(arguments...);
   }
+  /// The same, for a function that returns at once, whatever the driver does: it does not wait for
+  /// the device after the loss of another one.
+  template <auto Member, class... Arguments>
+  Result<Status32> peek(Arguments... arguments) const {
+    SHUNT_TRY(health_->check());
+    return query_unchecked<Member>(arguments...);
+  }
   /// The same, for a function that frees something: not called once the device is lost.
   template <auto Member, class... Arguments>
   void release(Arguments... arguments) const {
     (void)call<Member>(arguments...);
   }
+  /// The same, for memory and modules. The driver lets such calls wait for all work of the context,
+  /// so first the work submitted so far is waited for: a device that hangs counts as lost.
+  template <auto Member, class... Arguments>
+  void release_idle(Arguments... arguments) const {
+    if (wait_for_streams()) release<Member>(arguments...);
+  }
+
+  /// release_idle() waits for the work of a stream until it is removed.
+  Status add_stream(StreamHandle stream);
+  void remove_stream(StreamHandle stream);
 
   /// Copies, fills and launches that are complete when they return. One at a time.
   Status write(DevicePointer to, const void* from, std::size_t bytes);
   Status read(void* to, DevicePointer from, std::size_t bytes);
   /// Until all work of a stream is done. Polls: a call that blocks might never return.
-  Status wait_until_idle(StreamHandle stream) const;
+  Status wait_until_idle(StreamHandle stream) const {
+    return wait_until_idle(stream, health_->timeout());
+  }
   Status fill(DevicePointer at, std::size_t bytes, unsigned char value);
   /// `times` launches, one after the other. `parameters`: the kernel's only one.
   Status launch_and_wait(FunctionHandle function, unsigned blocks, unsigned threads,
@@ -139,6 +161,11 @@ class Context {
   Status check_health() const;
   /// Whether the device still completes work, now that another one was lost.
   Status check_alive() const;
+  Status wait_until_idle(StreamHandle stream, std::chrono::milliseconds most) const;
+  /// Until the work is done that all streams have now.
+  Status wait_for_streams() const;
+  /// Until an event has completed.
+  Status wait_until_complete(EventHandle event) const;
   template <class Submit>
   Status complete(Submit submit);
 
@@ -151,6 +178,8 @@ class Context {
   mutable std::mutex alive_mutex_;
   DevicePointer own_word_ = 0;  // written to see whether the device works
   mutable std::atomic<int> seen_losses_;
+  mutable std::mutex streams_mutex_;
+  std::vector<std::pair<StreamHandle, EventHandle>> streams_;  // and marks behind their work
 };
 
 }  // namespace shunt::cuda

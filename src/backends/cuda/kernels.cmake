@@ -1,7 +1,10 @@
 # How kernels become PTX: shunt_cuda_modules(); for tests, shunt_cuda_ptx().
 # -DSHUNT_CUDA_CLANG=PATH gives another one. What was found is not kept, and a build configures again when a clang++ was installed.
 file(GLOB installed_compilers CONFIGURE_DEPENDS /usr/bin/clang++* /usr/local/bin/clang++*)
-find_program(SHUNT_CUDA_CLANG NAMES clang++-19 clang++-20 clang++-21 clang++-22 clang++ NO_CACHE)
+set(cuda_clangs ${SHUNT_CUDA_CLANG})
+if(NOT cuda_clangs)
+  set(cuda_clangs clang++-19 clang++-20 clang++-21 clang++-22 clang++)
+endif()
 
 # Contraction is off, so that IEEE operations give the same bits on every card. The PTX version decides which drivers take it.
 set(cuda_flags -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -ffp-contract=off -O3 -std=c++20
@@ -17,22 +20,30 @@ set(cuda_tensor_files "^matmul_(iq1_s|iq[2-4]|q[0-9]|tq[0-9]|mxfp4)")
 # Encoders of block formats are the host's code: long loops, whose text would be several times as long when unrolled.
 set(cuda_encoder_flags -fno-unroll-loops -I${PROJECT_SOURCE_DIR}/include)
 
-# shunt_cuda_probe(OUT): whether the compiler makes PTX of a kernel.
+# shunt_cuda_probe(OUT): the first compiler that makes PTX of a kernel; empty if none does.
 function(shunt_cuda_probe out)
-  set(${out} OFF PARENT_SCOPE)
-  if(NOT SHUNT_CUDA_CLANG)
-    message(STATUS "No CUDA kernels: there is no clang++ (Debian's clang-19)")
-    return()
-  endif()
-  set(probe ${CMAKE_CURRENT_BINARY_DIR}/probe)
-  execute_process(
-    COMMAND ${SHUNT_CUDA_CLANG} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src
-      -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/paged_attention.cu -o ${probe}.ptx
-    RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-  if(status EQUAL 0)
-    set(${out} ON PARENT_SCOPE)
+  set(${out} "" PARENT_SCOPE)
+  set(refused "")
+  foreach(name IN LISTS cuda_clangs)
+    unset(clang)
+    find_program(clang NAMES ${name} NO_CACHE)
+    if(NOT clang)
+      continue()
+    endif()
+    execute_process(
+      COMMAND ${clang} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src
+        -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/paged_attention.cu -o ${CMAKE_CURRENT_BINARY_DIR}/probe.ptx
+      RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(status EQUAL 0)
+      set(${out} ${clang} PARENT_SCOPE)
+      return()
+    endif()
+    list(APPEND refused ${clang})
+  endforeach()
+  if(refused)
+    message(STATUS "No CUDA kernels: ${refused} can't compile them; clang++ 19 or newer can")
   else()
-    message(STATUS "No CUDA kernels: ${SHUNT_CUDA_CLANG} can't compile them; clang++ 19 or newer can")
+    message(STATUS "No CUDA kernels: there is no clang++ (Debian's clang-19)")
   endif()
 endfunction()
 
@@ -43,8 +54,8 @@ function(shunt_cuda_ptx out name level kernel)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${symbol}_ptx.cpp)
   set(${out} ${source} PARENT_SCOPE)
   set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  get_property(works GLOBAL PROPERTY SHUNT_CUDA_WORKS)
-  if(NOT works)
+  get_property(clang GLOBAL PROPERTY SHUNT_CUDA_COMPILER)
+  if(NOT clang)
     file(CONFIGURE OUTPUT ${source} CONTENT
       "namespace shunt::cuda {\nextern const char* const k_${symbol};\nconst char* const k_${symbol} = nullptr;\n}\n")
     return()
@@ -56,7 +67,7 @@ function(shunt_cuda_ptx out name level kernel)
     list(APPEND flags ${cuda_encoder_flags})
   endif()
   add_custom_command(OUTPUT ${source}
-    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SHUNT_CUDA_CLANG} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${clang} ${flags} -I${PROJECT_SOURCE_DIR}/src -S ${kernel} -o ${ptx}
       -MD -MT ${source} -MF ${ptx}.d
     COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DNAME=${symbol} -DSOURCE=${source} -P ${embed}
     DEPENDS ${kernel} ${embed}
@@ -66,12 +77,12 @@ endfunction()
 
 # shunt_cuda_modules(OUT): compiles kernels/*.cu and sets OUT to the generated sources that contain the PTX. module_list.inc has the table.
 function(shunt_cuda_modules out)
-  shunt_cuda_probe(works)
-  set_property(GLOBAL PROPERTY SHUNT_CUDA_WORKS ${works})
+  shunt_cuda_probe(clang)
+  set_property(GLOBAL PROPERTY SHUNT_CUDA_COMPILER ${clang})
   set(rows "")
   set(declarations "")
   set(sources "")
-  if(works)
+  if(clang)
     file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.cu
       ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/*.cu)
     foreach(kernel IN LISTS kernels)

@@ -64,7 +64,7 @@ Result<std::shared_ptr<std::byte>> allocate_pinned(const std::shared_ptr<Context
   void* address = nullptr;
   SHUNT_TRY(context->call<&Symbols::mem_host_alloc>(&address, bytes, kHostPortable | kHostMapped));
   return std::shared_ptr<std::byte>(static_cast<std::byte*>(address), [context](std::byte* data) {
-    context->release<&Symbols::mem_free_host>(static_cast<void*>(data));
+    context->release_idle<&Symbols::mem_free_host>(static_cast<void*>(data));
   });
 }
 

@@ -51,7 +51,8 @@ bool has_modules() {
 }
 
 Modules::~Modules() {
-  for (const auto& [text, handle] : loaded_) context_->release<&Symbols::module_unload>(handle);
+  for (const auto& [text, handle] : loaded_)
+    context_->release_idle<&Symbols::module_unload>(handle);
 }
 
 Status Modules::load(std::string_view module, Level level) {

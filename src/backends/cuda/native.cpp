@@ -49,9 +49,9 @@ class CudaEvent final : public NativeEvent {
 
 namespace {
 
-/// The driver's queue of launches is limited, and a launch into a full one blocks. So only this
-/// many, and as many again, are in it.
-constexpr std::uint64_t kLaunchesAhead = 256;
+/// The driver's queue of work is limited, and a call for a full one blocks. So only this many
+/// launches, copies, records and waits, and as many again, are in it.
+constexpr std::uint64_t kWorkAhead = 256;
 
 /// A stream's memory of faults, on the device.
 struct StreamFaults {
@@ -85,6 +85,11 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
                                                        FunctionHandle begin_run) {
   std::unique_ptr<CudaStream> made(new CudaStream(context, std::move(clock), begin_run));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&made->stream_, kStreamNonBlocking));
+  SHUNT_TRY(context->add_stream(made->stream_));
+  for (EventHandle& mark : made->marks_) {
+    SHUNT_TRY(
+        context->call<&Symbols::event_create>(&mark, kEventBlockingSync | kEventDisableTiming));
+  }
   SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->faults_, sizeof(StreamFaults)));
   SHUNT_TRY(context->fill(made->faults_, sizeof(StreamFaults), 0));
   auto pinned = allocate_pinned(context, sizeof(gpu::FaultRecord));
@@ -96,11 +101,13 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
 }
 
 CudaStream::~CudaStream() {
-  if (faults_ != 0) context_->release<&Symbols::mem_free>(faults_);
+  if (faults_ != 0) context_->release_idle<&Symbols::mem_free>(faults_);
   for (EventHandle mark : marks_) {
     if (mark != nullptr) context_->release<&Symbols::event_destroy>(mark);
   }
-  if (stream_ != nullptr) context_->release<&Symbols::stream_destroy>(stream_);
+  if (stream_ == nullptr) return;
+  context_->remove_stream(stream_);
+  context_->release<&Symbols::stream_destroy>(stream_);
 }
 
 Result<std::unique_ptr<NativeEvent>> CudaStream::create_event(bool timed) {
@@ -110,11 +117,16 @@ Result<std::unique_ptr<NativeEvent>> CudaStream::create_event(bool timed) {
   return std::make_unique<CudaEvent>(context_, handle, clock_);
 }
 
+template <auto Member, class... Arguments>
+Status CudaStream::submit(const std::atomic<bool>* cancel, Arguments... arguments) {
+  SHUNT_TRY(context_->call<Member>(arguments...));
+  return limit_queue(cancel);
+}
+
 Status CudaStream::launch(FunctionHandle function, unsigned blocks, unsigned threads,
-                          void* parameters) {
-  return context_->call<&Symbols::launch_kernel>(function, blocks, 1U, 1U, threads, 1U, 1U, 0U,
-                                                 stream_, &parameters,
-                                                 static_cast<void**>(nullptr));
+                          void* parameters, const std::atomic<bool>* cancel) {
+  return submit<&Symbols::launch_kernel>(cancel, function, blocks, 1U, 1U, threads, 1U, 1U, 0U,
+                                         stream_, &parameters, static_cast<void**>(nullptr));
 }
 
 Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
@@ -131,24 +143,21 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
   begin.value.stop.address = faults_ + offsetof(StreamFaults, stop);
   begin.value.record.address = record_ ? std::bit_cast<DevicePointer>(record_.get())
                                        : faults_ + offsetof(StreamFaults, record);
-  SHUNT_TRY(launch(begin_run_, 1, 1, &begin));
+  SHUNT_TRY(launch(begin_run_, 1, 1, &begin, args.cancel));
   for (Launch& each : binding.launches) {
     if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
       return fail(ErrorCode::kCancelled, "cancelled");
-    SHUNT_TRY(launch(each.function, each.blocks, each.threads, each.parameters.data()));
-    if (++launches_ % kLaunchesAhead == 0) SHUNT_TRY(limit_queue(args.cancel));
+    SHUNT_TRY(
+        launch(each.function, each.blocks, each.threads, each.parameters.data(), args.cancel));
   }
   return ok();
 }
 
 Status CudaStream::limit_queue(const std::atomic<bool>* cancel) {
+  if (++submitted_ % kWorkAhead != 0) return ok();
   std::swap(marks_[0], marks_[1]);
-  if (marks_[1] == nullptr) {
-    SHUNT_TRY(context_->call<&Symbols::event_create>(&marks_[1],
-                                                     kEventBlockingSync | kEventDisableTiming));
-  }
   SHUNT_TRY(context_->call<&Symbols::event_record>(marks_[1], stream_));
-  if (marks_[0] == nullptr) return ok();
+  if (submitted_ == kWorkAhead) return ok();  // the other one marks nothing yet
   const auto end = std::chrono::steady_clock::now() + context_->health()->timeout();
   for (int i = 0;; ++i) {
     SHUNT_ASSIGN(const Status32 status, context_->query<&Symbols::event_query>(marks_[0]));
@@ -165,18 +174,20 @@ Status CudaStream::limit_queue(const std::atomic<bool>* cancel) {
 
 Status CudaStream::write(std::uint64_t, Address to, std::span<const std::byte> from) {
   if (from.empty()) return ok();
-  return context_->call<&Symbols::memcpy_to_device>(
-      device_address(to), static_cast<const void*>(from.data()), from.size(), stream_);
+  SHUNT_TRY(wait_for_pageable(from.data()));
+  return submit<&Symbols::memcpy_to_device>(
+      nullptr, device_address(to), static_cast<const void*>(from.data()), from.size(), stream_);
 }
 
 Status CudaStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
   if (to.empty()) return ok();
   SHUNT_TRY(wait_for_pageable(to.data()));
-  return context_->call<&Symbols::memcpy_to_host>(static_cast<void*>(to.data()),
-                                                  device_address(from), to.size(), stream_);
+  return submit<&Symbols::memcpy_to_host>(nullptr, static_cast<void*>(to.data()),
+                                          device_address(from), to.size(), stream_);
 }
 
-/// A copy to memory that is not pinned blocks until the stream gets to it, which may be never.
+/// A copy from or to memory that is not pinned may block until the stream gets to it, which may be
+/// never.
 Status CudaStream::wait_for_pageable(const std::byte* host) const {
   unsigned kind = 0;
   SHUNT_ASSIGN(const Status32 known,
@@ -188,20 +199,25 @@ Status CudaStream::wait_for_pageable(const std::byte* host) const {
 
 Status CudaStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return ok();
-  return context_->call<&Symbols::memcpy_on_device>(device_address(to), device_address(from), bytes,
-                                                    stream_);
+  // The error may be that of the other device.
+  SHUNT_ASSIGN(const Status32 status,
+               context_->query<&Symbols::memcpy_on_device>(device_address(to), device_address(from),
+                                                           bytes, stream_));
+  SHUNT_TRY(context_->driver().check(status, name_of<&Symbols::memcpy_on_device>()));
+  return limit_queue(nullptr);
 }
 
 Status CudaStream::write_2d(std::uint64_t task, Address to, const std::byte* from,
                             const CopyShape& shape) {
   if (shape.rows == 0 || shape.bytes == 0) return ok();
   if (!is_copy_2d(shape)) return NativeStream::write_2d(task, to, from, shape);
+  SHUNT_TRY(wait_for_pageable(from));
   Copy2d copy = shape_of(shape);
   copy.from_kind = kHostKind;
   copy.from_host = from;
   copy.to_kind = kDeviceKind;
   copy.to_device = device_address(to);
-  return context_->call<&Symbols::memcpy_2d>(static_cast<const Copy2d*>(&copy), stream_);
+  return submit<&Symbols::memcpy_2d>(nullptr, static_cast<const Copy2d*>(&copy), stream_);
 }
 
 Status CudaStream::read_2d(std::uint64_t task, std::byte* to, Address from,
@@ -214,22 +230,26 @@ Status CudaStream::read_2d(std::uint64_t task, std::byte* to, Address from,
   copy.from_device = device_address(from);
   copy.to_kind = kHostKind;
   copy.to_host = to;
-  return context_->call<&Symbols::memcpy_2d>(static_cast<const Copy2d*>(&copy), stream_);
+  return submit<&Symbols::memcpy_2d>(nullptr, static_cast<const Copy2d*>(&copy), stream_);
 }
 
 Status CudaStream::record(NativeEvent& event) {
-  return context_->call<&Symbols::event_record>(static_cast<CudaEvent&>(event).handle(), stream_);
+  return submit<&Symbols::event_record>(nullptr, static_cast<CudaEvent&>(event).handle(), stream_);
 }
 
 Result<bool> CudaStream::wait_for(NativeEvent& event) {
   const auto* const own = dynamic_cast<const CudaEvent*>(&event);
   if (own == nullptr || &own->context().driver() != &context_->driver()) return false;
-  SHUNT_TRY(context_->call<&Symbols::stream_wait_event>(stream_, own->handle(), 0U));
+  // The error may be that of the event's device: then the host waits, and finds out.
+  SHUNT_ASSIGN(const Status32 status,
+               context_->query<&Symbols::stream_wait_event>(stream_, own->handle(), 0U));
+  if (status != kSuccess) return false;
+  SHUNT_TRY(limit_queue(nullptr));
   return true;
 }
 
 std::optional<NativeFailure> CudaStream::failure() {
-  const auto status = context_->query<&Symbols::stream_query>(stream_);
+  const auto status = context_->peek<&Symbols::stream_query>(stream_);
   if (!status) return NativeFailure{.error = status.error(), .lost = true};
   if (*status != kSuccess && *status != kNotReady) {
     return NativeFailure{
@@ -256,7 +276,7 @@ std::optional<NativeFailure> CudaStream::failure() {
 }
 
 bool CudaStream::is_busy() {
-  const auto status = context_->query<&Symbols::stream_query>(stream_);
+  const auto status = context_->peek<&Symbols::stream_query>(stream_);
   return status && *status == kNotReady;
 }
 

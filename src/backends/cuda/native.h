@@ -47,20 +47,24 @@ class CudaStream final : public NativeStream {
              FunctionHandle begin_run);
   Result<gpu::FaultRecord> read_record() const;
   Status wait_for_pageable(const std::byte* host) const;
-  /// Waits until all launches but the last ones are done.
+  /// Counts a piece of work, and waits until all but the last ones are done.
   Status limit_queue(const std::atomic<bool>* cancel);
-  Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters);
+  /// A call that gives the stream a piece of work.
+  template <auto Member, class... Arguments>
+  Status submit(const std::atomic<bool>* cancel, Arguments... arguments);
+  Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters,
+                const std::atomic<bool>* cancel);
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<DeviceClock> clock_;
   FunctionHandle begin_run_;
   StreamHandle stream_ = nullptr;
-  std::uint64_t launches_ = 0;
-  std::array<EventHandle, 2> marks_ = {};  // the older first, each behind kLaunchesAhead launches
+  std::uint64_t submitted_ = 0;
+  std::array<EventHandle, 2> marks_ = {};  // the older first, each behind kWorkAhead of them
   DevicePointer faults_ = 0;
   std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord; null: it is in device memory
   mutable std::mutex mutex_;
-  std::array<RunNames, 64> runs_;  // the last ones, by task
+  std::array<RunNames, 1024> runs_;  // the last ones, by task
 };
 
 }  // namespace shunt::cuda

@@ -34,6 +34,7 @@ enum : Status32 {
   kEccUncorrectable = 214,
   kNvlinkUncorrectable = 220,
   kUnsupportedPtxVersion = 222,
+  kOperatingSystem = 304,
   kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchTimeout = 702,

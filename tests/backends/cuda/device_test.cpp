@@ -23,6 +23,11 @@ TEST_F(CudaDevices, IsThereWithTheFactsOfItsCard) {
   ASSERT_TRUE(device) << status().note;
   const DeviceInfo info = (*device)->info();
   EXPECT_THAT(info.description, HasSubstr("T4, compute capability 7.5, 40 multiprocessors"));
+  EXPECT_THAT(info.description, HasSubstr("PCI 0000:01:00.0"));
+  // T4's page: 320 GB/s, 8.1 Tflop/s of F32.
+  ASSERT_TRUE(info.speed.has_value());
+  EXPECT_NEAR(info.speed->bytes_per_second, 320e9, 10e9);
+  EXPECT_NEAR(info.speed->operations_per_second, 8.1e12, 0.3e12);
   EXPECT_TRUE(info.twin);
   EXPECT_TRUE(info.asynchronous);
   EXPECT_FALSE(info.host_memory);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "backends/cuda/cuda_devices.h"
 
@@ -153,22 +154,33 @@ TEST_F(CudaFaults, WithoutPinnedMemoryFaultsOfKernelsAreFoundToo) {
   EXPECT_THAT(warnings[0].text, HasSubstr("no pinned memory"));
 }
 
-/// Products that take the twin several times the timeout: as good as ones that never end.
-TEST_F(CudaFaults, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
-  registry_.reset();
-  twin_.set("CUDA_TWIN_THREADS", "1");
-  twin_.restart();
-  Options options = twin_.options();
-  options.backend_options["cuda"]["timeout"] = "1";
-  open(options);
-  GraphBuilder g;
-  const auto w = g.weight("w", *make_tensor(DType::kF32, {512, 512}));
-  const auto x = g.input("x", *make_tensor(DType::kF32, {512, kColumns}));
-  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
-  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
-  const std::map<NodeId, RefTensor> leaves = {{w->id, RefTensor(Sizes{512, 512, 1, 1})},
-                                              {x->id, RefTensor(Sizes{512, kColumns, 1, 1})}};
-  auto run = GraphRun::create(graph, *devices(), leaves);
+/// A product that takes the twin several times the timeout: as good as one that never ends.
+class CudaFaultsOfTime : public CudaFaults {
+ protected:
+  void SetUp() override {
+    CudaFaults::SetUp();
+    if (IsSkipped()) return;
+    registry_.reset();
+    twin_.set("CUDA_TWIN_THREADS", "1");
+    twin_.restart();
+    Options options = twin_.options();
+    options.backend_options["cuda"]["timeout"] = "1";
+    open(options);
+  }
+  Result<std::unique_ptr<GraphRun>> make_product() const {
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(DType::kF32, {512, 512}));
+    const auto x = g.input("x", *make_tensor(DType::kF32, {512, kColumns}));
+    SHUNT_TRY(g.output(matmul(g, w, x), "y"));
+    SHUNT_ASSIGN(Graph graph, std::move(g).build());
+    return GraphRun::create(std::make_shared<const Graph>(std::move(graph)), *devices(),
+                            {{w->id, RefTensor(Sizes{512, 512, 1, 1})},
+                             {x->id, RefTensor(Sizes{512, kColumns, 1, 1})}});
+  }
+};
+
+TEST_F(CudaFaultsOfTime, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
+  auto run = make_product();
   ASSERT_TRUE(run) << run.error().message();
   const Status status = (*run)->plan().run();
   ASSERT_FALSE(status);
@@ -182,6 +194,26 @@ TEST_F(CudaFaults, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
   EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
   EXPECT_EQ(twin_.calls("cuStreamDestroy_v2"), destroyed);
   EXPECT_EQ(twin_.calls("cuDevicePrimaryCtxRelease_v2"), released);
+  twin_.restart();
+}
+
+/// The driver lets calls that free memory wait for all work of the device.
+TEST_F(CudaFaultsOfTime, FreeingMemoryDoesNotBlockBehindATaskThatDoesNotEnd) {
+  auto run = make_product();
+  ASSERT_TRUE(run) << run.error().message();
+  auto buffer = device("cuda0")->memory().allocate(64);
+  ASSERT_TRUE(buffer);
+  const auto frees = twin_.calls("cuMemFree_v2"), launches = twin_.calls("cuLaunchKernel");
+  Status status = ok();
+  std::thread other([&] { status = (*run)->plan().run(); });
+  while (twin_.calls("cuLaunchKernel") < launches + 2) std::this_thread::yield();
+  buffer->reset();
+  other.join();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message(), HasSubstr("a task did not end within 1 s"));
+  EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
+  run->reset();
+  registry_.reset();
   twin_.restart();
 }
 
