@@ -70,9 +70,9 @@ std::uint64_t CudaTwin::copies_between_devices() const {
   return find<std::uint64_t(int)>("cuda_twin_count_copies")(kBetweenDevices);
 }
 
-KernelCounts CudaTwin::counts(const std::string& kernel) const {
+KernelCounts CudaTwin::count(const char* kernel) const {
   KernelCounts counts = {};
-  find<int(const char*, KernelCounts*)>("cuda_twin_count_kernel")(kernel.c_str(), &counts);
+  find<int(const char*, KernelCounts*)>("cuda_twin_count_kernel")(kernel, &counts);
   return counts;
 }
 

@@ -15,6 +15,8 @@ struct KernelCounts {
   std::uint64_t bytes_read, bytes_written;  ///< of global memory, by all lanes
   std::uint64_t sectors;                    ///< of 32 bytes
   std::uint64_t bank_conflicts;
+  std::uint64_t worst_bank_conflict;   ///< extra passes of one access
+  std::uint64_t blocks_without_write;  ///< to global memory
 };
 
 /// The twin as after its start, with one device. The constructor drops all earlier state. It must
@@ -45,12 +47,15 @@ class CudaTwin {
   /// Copies directly from one device to another since the start.
   std::uint64_t copies_between_devices() const;
   /// Since the start or restart(). Zeros if no such kernel ran.
-  KernelCounts counts(const std::string& kernel) const;
+  KernelCounts counts(const std::string& kernel) const { return count(kernel.c_str()); }
+  /// The same of all kernels together.
+  KernelCounts all_counts() const { return count(nullptr); }
   /// The findings of the checks, as "check: text".
   std::vector<std::string> findings() const;
 
  private:
   void reset();
+  KernelCounts count(const char* kernel) const;
   template <class F>
   F* find(const char* name) const;
 

@@ -1,5 +1,6 @@
 #include "cuda/counts.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -39,6 +40,8 @@ void add(cuda_twin_kernel_counts& sum, const LaunchCounts& counts) {
   sum.global_bytes_written += counts.global_bytes_written;
   sum.global_sectors += counts.global_sectors;
   sum.bank_conflicts += counts.bank_conflicts;
+  sum.worst_bank_conflict = std::max(sum.worst_bank_conflict, counts.worst_bank_conflict);
+  sum.blocks_without_write += counts.blocks_without_write;
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class CudaEngineTypes : public CudaEngine, public testing::WithParamInterface<DT
 TEST_P(CudaEngineTypes, MatchTheCpu) {
   SynthOptions options;
   options.dtype = GetParam();
-  if (trait(GetParam()).block_elements == 256) options.width = options.feed_forward = 256;
+  options.width = options.feed_forward = 256;  // all lanes of a warp have work
   const SynthModel model(options);
   const auto cuda = run(model.path(), {"cuda0"});
   const auto cpu = run(model.path(), {"cpu0"});
@@ -61,6 +61,7 @@ TEST_P(CudaEngineTypes, MatchTheCpu) {
   // Each rounds the other operand of quantised weights to 8 bits in blocks of its own.
   EXPECT_LT(distance(*cuda, *cpu), trait(GetParam()).quantized ? 2e-3 : 1e-9);
   EXPECT_THAT(used(*cuda), testing::Contains("cuda0"));
+  EXPECT_LE(twin_.all_counts().worst_bank_conflict, 1U) << "at most two passes over shared memory";
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
@@ -68,6 +69,19 @@ INSTANTIATE_TEST_SUITE_P(, CudaEngineTypes,
                          testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
                                          DType::kQ4_0, DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K),
                          [](const auto& test) { return std::string(to_string(test.param)); });
+
+/// A grid is fixed for the largest step. Blocks without work return at once.
+TEST_F(CudaEngine, MostBlocksOfADecodeStepHaveWork) {
+  const SynthModel model;
+  const auto run = this->run(model.path(), {"cuda0"});
+  ASSERT_TRUE(run) << run.error().message();
+  const KernelCounts before = twin_.all_counts();
+  ASSERT_TRUE(run->session->append(std::vector{run->tokens.back()}));
+  const KernelCounts after = twin_.all_counts();
+  const auto blocks = after.blocks - before.blocks;
+  ASSERT_GT(blocks, 0U);
+  EXPECT_LE(2 * (after.blocks_without_write - before.blocks_without_write), blocks);
+}
 
 TEST_F(CudaEngine, NotesGiveTheTimeThatTheDriverTookToLoadKernels) {
   const SynthModel model;

@@ -628,6 +628,8 @@ TEST(CudaMemory, CountsOfBytesAndSectors) {
   EXPECT_EQ(counts.global_bytes_written, 128u);
   EXPECT_EQ(counts.global_sectors, 4u + 32u);
   EXPECT_EQ(counts.bank_conflicts, 1u);  // a stride of two words: two lanes a bank
+  EXPECT_EQ(counts.worst_bank_conflict, 1u);
+  EXPECT_EQ(counts.blocks_without_write, 0u);
 }
 
 }  // namespace

@@ -49,13 +49,17 @@ bool find_rows(Warp& warp, const Op& op, LaneMask active, AccessFlags access, La
   const unsigned count = kMatrixRows * MatrixFlags::of(op).count;
   *lanes = active & (kAllLanes >> (kLanes - count));
   if (*lanes == 0) return true;
-  std::uint64_t& conflicts = warp.block->counts.bank_conflicts;
-  const std::uint64_t before = conflicts;
+  LaunchCounts& counts = warp.block->counts;
+  const std::uint64_t before = counts.bank_conflicts, worst = counts.worst_bank_conflict;
   if (!resolve(warp, op.args[0], op.immediate, MemoryExtra::of(op), access, *lanes, *spots)) {
     return false;
   }
   // Without conflicts, each matrix takes one pass.
-  conflicts -= std::min<std::uint64_t>(conflicts - before, MatrixFlags::of(op).count - 1);
+  const std::uint64_t passes = counts.bank_conflicts - before;
+  const std::uint64_t extra =
+      passes - std::min<std::uint64_t>(passes, MatrixFlags::of(op).count - 1);
+  counts.bank_conflicts = before + extra;
+  counts.worst_bank_conflict = std::max(worst, extra);
   return true;
 }
 std::byte* row_of(const Spots& spots, unsigned lane) {

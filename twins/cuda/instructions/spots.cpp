@@ -125,7 +125,9 @@ void count(Warp& warp, PtxSpace space, const Addresses& addresses, LaneMask acti
            AccessFlags access) {
   LaunchCounts& counts = warp.block->counts;
   if (space == PtxSpace::kShared) {
-    counts.bank_conflicts += conflicts_of(addresses);
+    const std::uint64_t extra = conflicts_of(addresses);
+    counts.bank_conflicts += extra;
+    counts.worst_bank_conflict = std::max(counts.worst_bank_conflict, extra);
     return;
   }
   const std::uint64_t all = std::uint64_t{bytes} * static_cast<unsigned>(std::popcount(active));

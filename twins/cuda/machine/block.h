@@ -63,8 +63,10 @@ struct LaunchCounts {
   std::uint64_t instructions[kOpKinds] = {};  ///< of warps
   std::uint64_t lane_instructions = 0;
   std::uint64_t global_bytes_read = 0, global_bytes_written = 0;
-  std::uint64_t global_sectors = 0;  ///< of 32 bytes, by warp instruction
-  std::uint64_t bank_conflicts = 0;  ///< extra passes over shared memory
+  std::uint64_t global_sectors = 0;        ///< of 32 bytes, by warp instruction
+  std::uint64_t bank_conflicts = 0;        ///< extra passes over shared memory
+  std::uint64_t worst_bank_conflict = 0;   ///< of one access
+  std::uint64_t blocks_without_write = 0;  ///< to global memory
 };
 
 struct Finding {
