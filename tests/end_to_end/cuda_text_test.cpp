@@ -1,0 +1,116 @@
+// The likeliest text on an NVIDIA GPU, by the twin of the driver, is that of the CPU: 64 tokens of
+// real models, in the types of weights that people use.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "shunt/llm.h"
+#include "shunt/registry.h"
+#include "support/run_command.h"
+#include "support/shared.h"
+#include "support/stories.h"
+#include "test_paths.h"
+
+namespace shunt::test::cuda_text_test {
+namespace {
+
+// Sanitizers make the twin ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kTokens = 4;
+#else
+constexpr int kTokens = 64;
+#endif
+
+using Logits = std::vector<float>;
+
+std::int32_t likeliest(const Logits& logits) {
+  return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+double mean_square(const Logits& logits) {
+  double sum = 0;
+  for (const float each : logits) sum += double{each} * each;
+  return sum / static_cast<double>(logits.size());
+}
+double distance(const Logits& found, const Logits& expected) {
+  Logits difference(found.size());
+  std::ranges::transform(found, expected, difference.begin(), std::minus());
+  return mean_square(difference) / mean_square(expected);
+}
+
+class CudaText : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string twin = SHUNT_TEST_CUDA_TWIN;
+    if (twin.empty()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
+    Options options;
+    options.libraries["cuda"] = twin;
+    auto registry = Registry::create(options);
+    ASSERT_TRUE(registry) << registry.error().message();
+    registry_ = std::move(*registry);
+    if (!registry_->find("cuda0")) GTEST_SKIP() << "this build has no CUDA kernels";
+  }
+
+  /// A model with its session on a device.
+  Result<std::unique_ptr<Session>> open(const std::string& path, const std::string& device) const {
+    SHUNT_ASSIGN(const auto chosen, registry_->select(std::vector{device}));
+    LoadOptions options;
+    options.session.context = 128;
+    SHUNT_ASSIGN(const auto model, Model::load(path, chosen, options));
+    return Session::create(model, options.session);
+  }
+
+  /// Both compute the CPU's text. `error`: the largest normalised mean square error of logits.
+  /// Where the likeliest token differs, the CPU's two candidates are closer than that error.
+  void compare(const std::string& path, std::vector<std::int32_t> tokens, double error) const {
+    const auto cuda = open(path, "cuda0"), cpu = open(path, "cpu0");
+    ASSERT_TRUE(cuda) << cuda.error().message();
+    ASSERT_TRUE(cpu) << cpu.error().message();
+    for (int i = 0; i < kTokens; ++i) {
+      const auto found_span = (*cuda)->append(tokens), expected_span = (*cpu)->append(tokens);
+      ASSERT_TRUE(found_span) << found_span.error().message();
+      ASSERT_TRUE(expected_span) << expected_span.error().message();
+      const Logits found(found_span->begin(), found_span->end());
+      const Logits expected(expected_span->begin(), expected_span->end());
+      ASSERT_LT(distance(found, expected), error) << "token " << i;
+      const auto best = static_cast<std::size_t>(likeliest(expected));
+      const auto other = static_cast<std::size_t>(likeliest(found));
+      ASSERT_LE(expected[best] - expected[other], std::sqrt(error * mean_square(expected)))
+          << "token " << i;
+      tokens = {static_cast<std::int32_t>(best)};
+    }
+  }
+
+  /// Each device rounds the other operand of quantised weights to 8 bits in blocks of its own.
+  static constexpr double kRounding = 2e-3;
+
+  std::unique_ptr<Registry> registry_;
+};
+
+TEST_F(CudaText, OfTheDefaultModelIsThatOfTheCpu) {
+  compare(stories().path, stories().prompt_ids, kRounding);
+}
+
+class CudaTextOfTypes : public CudaText, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaTextOfTypes, OfStories260KIsThatOfTheCpu) {
+  SHUNT_NEED_SHARED("data/models/stories260K.gguf");
+  const Stories told = stories_260k();
+  const TempFolder folder;
+  std::string path = told.path;
+  const bool is_plain = std::string_view(GetParam()) == "F32";
+  if (!is_plain) {
+    path = folder.file("model.gguf");
+    const RunResult made = run_command({"quantize", told.path, path, GetParam()});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  compare(path, told.prompt_ids, is_plain ? 1e-6 : kRounding);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, CudaTextOfTypes,
+                         testing::Values("F32", "Q8_0", "Q4_0", "Q4_K", "IQ4_NL"),
+                         [](const auto& type) { return std::string(type.param); });
+
+}  // namespace
+}  // namespace shunt::test::cuda_text_test
