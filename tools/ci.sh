@@ -267,9 +267,11 @@ consume() {
   fi
 }
 
-# Every case of every operation on every profile of the twin, in three orders of its work. Only "custom" may be left to the CPU.
+# Every case of every operation on every profile of the twin, in three orders of its work. Only "custom" may be left to the CPU. And what
+# takes long of the tests.
 cuda_step() {
   local profile seed
+  build/release/bin/backends_tests --gtest_also_run_disabled_tests --gtest_filter='CudaDecode.DISABLED_*'
   for profile in p40 t4 a100 rtx4090 orin h200 b200; do
     for seed in 1 2 3; do
       CUDA_TWIN_PROFILE=$profile CUDA_TWIN_ORDER=$seed build/release/bin/shunt check-ops --device cuda0 \

@@ -2,7 +2,9 @@
 // it, and the next step is right. A step allocates nothing.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <random>
 
 #include "backends/cuda/cuda_devices.h"
 #include "shunt/engine.h"
@@ -19,8 +21,10 @@ using testing::IsEmpty;
 // Sanitizers make the twin ten times as slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kStride = 13;
+constexpr int kRandomSteps = 50;
 #else
 constexpr std::uint64_t kStride = 1;
+constexpr int kRandomSteps = 1000;
 #endif
 
 const std::vector<std::int32_t> kPrompt = {1, 20, 30, 40, 50};
@@ -74,6 +78,9 @@ class CudaDecode : public CudaDevices {
            twin_.calls("cuMemcpyDtoDAsync_v2") + twin_.calls("cuMemcpy2DAsync_v2");
   }
 
+  /// Steps with a fault at a random call. Memory that they leave allocated would add up.
+  void compute_with_random_faults(int steps);
+
   SynthModel model_{tiny_shape()};
   std::vector<std::string> lines_;  // of DeviceErrorPolicy::log
   std::unique_ptr<Session> session_;
@@ -96,10 +103,67 @@ TEST_F(CudaDecode, AllocatesNothingInAStep) {
   EXPECT_EQ(allocations(), before);
 }
 
+void CudaDecode::compute_with_random_faults(int steps) {
+  std::mt19937 random(7);
+  constexpr std::array kFaults = {"CUDA_TWIN_FAIL_ALLOCATION", "CUDA_TWIN_FAIL_PINNED",
+                                  "CUDA_TWIN_FAIL_LAUNCH", "CUDA_TWIN_FAIL_COPY",
+                                  "CUDA_TWIN_FAIL_LATE"};
+  ASSERT_NO_FATAL_FAILURE(load("cuda0"));
+  const auto live = twin_.live();
+  int errors = 0, losses = 0;
+  for (int i = 0; i < steps; ++i) {
+    const char* const fault = kFaults[random() % kFaults.size()];
+    const bool rare = std::string_view(fault) == "CUDA_TWIN_FAIL_LATE" && random() % 20 != 0;
+    twin_.set(fault, rare ? "0" : std::to_string(random() % 100).c_str());
+    const auto failed = step(0);
+    twin_.set(fault, "0");
+    if (failed) continue;
+    ++errors;
+    if (step(1)) continue;
+    ++losses;
+    ASSERT_NO_FATAL_FAILURE(load("cuda0"));  // nothing was left of the session before
+  }
+  EXPECT_EQ(twin_.live(), live);
+  EXPECT_GT(errors, steps / 20);
+  EXPECT_GT(losses, steps / 1000);
+}
+
+TEST_F(CudaDecode, RandomFaultsLeaveNothingAllocated) {
+  compute_with_random_faults(kRandomSteps);
+}
+/// Of ./dev ci --full.
+TEST_F(CudaDecode, DISABLED_TenThousandRandomFaultsLeaveNothingAllocated) {
+  compute_with_random_faults(10'000);
+}
+
+/// Waiting makes calls too, so a slow machine makes many: from 20 on, every 20th part is tried.
+TEST_F(CudaDecode, ADeviceThatIsLostAtACallStaysLost) {
+  bool succeeded = false;
+  int failed = 0;
+  for (int call = 1; call < 1'000'000 && !succeeded; call += 1 + call / 20) {
+    ASSERT_NO_FATAL_FAILURE(load("cuda0"));
+    twin_.set("CUDA_TWIN_FAIL_LOST", std::to_string(call).c_str());
+    const auto logits = step(0);
+    succeeded = logits.has_value();
+    if (!succeeded) {
+      ++failed;
+      EXPECT_EQ(logits.error().device(), "cuda0") << "call " << call;
+      EXPECT_FALSE(step(1)) << "call " << call;
+    }
+    twin_.set("CUDA_TWIN_FAIL_LOST", "0");
+    session_.reset();
+    registry_.reset();
+    twin_.restart();
+  }
+  EXPECT_TRUE(succeeded);
+  EXPECT_GT(failed, 20);
+}
+
 struct Fault {
   const char* setting;    ///< of the twin
   bool launches, copies;  ///< the calls that it counts
   bool loses_device;
+  const char* late_code = "719";
 };
 
 class CudaDecodeFaults : public CudaDecode, public testing::WithParamInterface<Fault> {
@@ -126,6 +190,7 @@ class CudaDecodeFaults : public CudaDecode, public testing::WithParamInterface<F
   }
   /// A step with a fault at one of its calls.
   Result<std::vector<float>> step_with_fault(std::size_t token, std::uint64_t call) {
+    twin_.set("CUDA_TWIN_LATE_CODE", GetParam().late_code);
     twin_.set(GetParam().setting, std::to_string(call).c_str());
     auto logits = step(token);
     twin_.set(GetParam().setting, "0");
@@ -178,9 +243,12 @@ TEST_P(CudaDecodeFaults, AreComputedByTheCpuIfThatIsAllowed) {
 INSTANTIATE_TEST_SUITE_P(, CudaDecodeFaults,
                          testing::Values(Fault{"CUDA_TWIN_FAIL_LAUNCH", true, false, false},
                                          Fault{"CUDA_TWIN_FAIL_COPY", false, true, false},
-                                         Fault{"CUDA_TWIN_FAIL_LATE", true, true, true}),
+                                         Fault{"CUDA_TWIN_FAIL_LATE", true, true, true},
+                                         Fault{"CUDA_TWIN_FAIL_LATE", true, true, true, "700"},
+                                         Fault{"CUDA_TWIN_FAIL_LATE", true, true, true, "214"}),
                          [](const auto& test) {
-                           return std::string(test.param.setting).substr(15);
+                           const std::string name = std::string(test.param.setting).substr(15);
+                           return name == "LATE" ? name + "_" + test.param.late_code : name;
                          });
 
 }  // namespace

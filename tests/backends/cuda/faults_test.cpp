@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <random>
 #include <thread>
 
 #include "backends/cuda/cuda_devices.h"
@@ -16,11 +15,9 @@ using testing::IsEmpty;
 
 // Sanitizers make the twin ten times as slow.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSteps = 500;
 constexpr int kStride = 7;
 constexpr std::int64_t kColumns = 1024;
 #else
-constexpr int kSteps = 10000;
 constexpr int kStride = 1;
 constexpr std::int64_t kColumns = 8192;
 #endif
@@ -228,41 +225,6 @@ TEST_F(CudaFaults, NothingIsFreedThroughTheDriverOnceTheDeviceIsLost) {
   registry_.reset();
   EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
   EXPECT_EQ(twin_.live(), 0U) << "the context was released";
-}
-
-/// Steps with a fault at a random call. Memory that they leave allocated would add up.
-TEST_F(CudaFaults, RandomFaultsLeaveNothingAllocated) {
-  const Rows rows;
-  std::mt19937 random(7);
-  constexpr std::array kFaults = {"CUDA_TWIN_FAIL_ALLOCATION", "CUDA_TWIN_FAIL_PINNED",
-                                  "CUDA_TWIN_FAIL_LAUNCH", "CUDA_TWIN_FAIL_COPY",
-                                  "CUDA_TWIN_FAIL_LATE"};
-  int errors = 0, losses = 0;
-  std::unique_ptr<GraphRun> run;
-  for (int step = 0; step < kSteps; ++step) {
-    if (run == nullptr) {
-      registry_.reset();
-      EXPECT_EQ(twin_.live(), 0U) << "step " << step;
-      open();
-      run = run_on("cuda0", rows);
-      ASSERT_TRUE(run);
-    }
-    const char* const fault = kFaults[random() % kFaults.size()];
-    const bool rare = std::string_view(fault) == "CUDA_TWIN_FAIL_LATE" && random() % 20 != 0;
-    twin_.set(fault, rare ? "0" : std::to_string(random() % 12).c_str());
-    const Status status = run->plan().run();
-    twin_.set(fault, "0");
-    if (status) continue;
-    ++errors;
-    if (run->plan().run()) continue;
-    ++losses;
-    run.reset();
-  }
-  run.reset();
-  registry_.reset();
-  EXPECT_EQ(twin_.live(), 0U);
-  EXPECT_GT(errors, kSteps / 100);
-  EXPECT_GT(losses, kSteps / 1000);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "shunt/train.h"
 #include "support/models.h"
 #include "support/networks.h"
+#include "support/stories.h"
 #include "tensor/byte_order.h"
 #include "unit/schedule/step_graphs.h"
 
@@ -73,15 +74,57 @@ Network convolutions() {
                                        .weights = DType::kF16}));
 }
 
+/// Two layers as Mamba 2 has them, of two sequences: convolutions and scans with states.
+Network state_spaces() {
+  constexpr std::int64_t kWidth = 32, kHeads = 4, kSize = 8, kState = 16, kTokens = 9, kSeqs = 2;
+  constexpr std::int64_t kChannels = kHeads * kSize + 2 * kState, kTaps = 4;
+  GraphBuilder g;
+  int count = 0;
+  const auto weight = [&](const Shape& shape) {
+    return g.weight("weight " + std::to_string(++count), *make_tensor(DType::kF32, shape));
+  };
+  Result<Value> x = g.input("x", *make_tensor(DType::kF32, {kWidth, kTokens, kSeqs}));
+  for (int layer = 0; layer < 2; ++layer) {
+    const auto h = mul(g, rms_norm(g, x, {}), weight({kWidth}));
+    const auto convolved =
+        ssm_conv(g, matmul(g, weight({kWidth, kChannels}), h), weight({kTaps, kChannels}),
+                 weight({kChannels, kTaps - 1, kSeqs}));
+    EXPECT_TRUE(convolved);
+    const auto u = silu(g, convolved->outputs);
+    const auto part = [&](std::int64_t first, std::int64_t heads, std::int64_t size) {
+      return reshape(g, cont(g, view(g, u, {first, 0, 0, 0}, {heads * size, kTokens, kSeqs})),
+                     {size, heads, kTokens, kSeqs});
+    };
+    const auto scanned =
+        ssm_scan(g, part(0, kHeads, kSize), matmul(g, weight({kWidth, kHeads}), h),
+                 weight({1, kHeads}), part(kHeads * kSize, 1, kState),
+                 part(kHeads * kSize + kState, 1, kState), weight({kState, kSize, kHeads, kSeqs}));
+    EXPECT_TRUE(scanned);
+    const auto y = reshape(g, cont(g, scanned->outputs), {kWidth, kTokens, kSeqs});
+    const auto gate = silu(g, matmul(g, weight({kWidth, kWidth}), h));
+    x = add(g, x, matmul(g, weight({kWidth, kWidth}), mul(g, y, gate)));
+  }
+  EXPECT_TRUE(g.output(x, "y"));
+  return with_values(std::move(g).build());
+}
+
 struct NamedNetwork {
   const char* name;
   Network (*network)();
 };
 
-class CudaNetworks : public CudaDevices, public testing::WithParamInterface<NamedNetwork> {};
+/// A network on a profile of the twin.
+class CudaNetworks : public CudaDevices,
+                     public testing::WithParamInterface<std::tuple<NamedNetwork, const char*>> {
+ protected:
+  void SetUp() override {
+    if (twin_.there()) twin_.set("CUDA_TWIN_PROFILE", std::get<1>(GetParam()));
+    CudaDevices::SetUp();
+  }
+};
 
 TEST_P(CudaNetworks, MatchTheReferenceOnTheDeviceAlone) {
-  const Network network = GetParam().network();
+  const Network network = std::get<0>(GetParam()).network();
   auto run = GraphRun::create(network.graph, *devices(), network.leaves);
   ASSERT_TRUE(run) << run.error().message();
   for (const Segment& segment : (*run)->plan().segments()) {
@@ -101,19 +144,24 @@ TEST_P(CudaNetworks, MatchTheReferenceOnTheDeviceAlone) {
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, CudaNetworks,
-                         testing::Values(NamedNetwork{"bert", bert}, NamedNetwork{"gemma", gemma},
-                                         NamedNetwork{"transformer", transformer},
-                                         NamedNetwork{"experts", experts},
-                                         NamedNetwork{"convolutions", convolutions}),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    , CudaNetworks,
+    testing::Combine(testing::Values(NamedNetwork{"bert", bert}, NamedNetwork{"gemma", gemma},
+                                     NamedNetwork{"transformer", transformer},
+                                     NamedNetwork{"experts", experts},
+                                     NamedNetwork{"convolutions", convolutions},
+                                     NamedNetwork{"state_spaces", state_spaces}),
+                     testing::Values("h200", "p40", "t4", "a100", "orin")),
+    [](const auto& test) {
+      return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
+    });
 
 /// The loss of a model and its gradients by all weights.
 class TrainingStep {
  public:
-  TrainingStep() {
+  explicit TrainingStep(const std::string& model) {
     GraphBuilder g;
-    const gguf::File file = gguf::File::open(model_.path()).value();
+    const gguf::File file = gguf::File::open(model).value();
     const auto definition = read_model(file).value();
     const LossGraph loss = definition->build_loss(g, {.context = kTokens, .rows = kRows}).value();
     std::vector<Value> values;
@@ -175,7 +223,7 @@ class TrainingStep {
   }
 
  private:
-  static constexpr std::int64_t kTokens = 24, kRows = 2;
+  static constexpr std::int64_t kTokens = 8, kRows = 1;
 
   static Sizes sizes_of(const Tensor& tensor) { return max_sizes(tensor.shape); }
   template <class F>
@@ -185,7 +233,6 @@ class TrainingStep {
     leaves[leaf.id] = std::move(numbers);
   }
 
-  SynthModel model_{tiny_shape()};
   std::shared_ptr<const Graph> graph;
   std::vector<NodeId> weights, gradient_nodes;
   std::map<NodeId, RefTensor> leaves;
@@ -194,7 +241,8 @@ class TrainingStep {
 using CudaTraining = CudaDevices;
 
 TEST_F(CudaTraining, ThreeStepsGiveTheParametersOfTheCpu) {
-  const TrainingStep step;
+  const F32Stories model;
+  const TrainingStep step(model.path());
   const std::vector<double> cuda = step.trained_on(*devices());
   const std::vector<std::string> only_cpu = {"cpu0"};
   const std::vector<double> cpu = step.trained_on(*registry_->select(only_cpu));
