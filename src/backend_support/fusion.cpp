@@ -1,7 +1,6 @@
 #include "backend_support/fusion.h"
 
 #include "backend_support/node_launch.h"
-#include "ops/elementwise/elementwise.h"
 
 namespace shunt {
 
@@ -31,14 +30,15 @@ bool Surroundings::may_fuse(const FusedGroup& group) const {
   });
 }
 
-std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id) {
-  const NodeId reader = around.only_reader(id, add_op());
+std::optional<FusedGroup> with_row(const Surroundings& around, NodeId id, const Op& op) {
+  const NodeId reader = around.only_reader(id, op);
   if (reader == kNoNode || around.node(reader).sources[0] != id) return {};
-  const NodeId added = around.node(reader).sources[1];
-  const Shape& row = around.node(added).result.shape;
-  if (row[0] != around.node(id).result.shape[0] || element_count(row) != row[0].max) return {};
+  const NodeId row = around.node(reader).sources[1];
+  const Shape& shape = around.node(row).result.shape;
+  if (row == id || shape[0] != around.node(id).result.shape[0]) return {};
+  if (element_count(shape) != shape[0].max) return {};
   std::vector<NodeId> sources = around.node(id).sources;
-  sources.push_back(added);
+  sources.push_back(row);
   return FusedGroup{.asked = id, .last = reader, .inside = {id}, .sources = std::move(sources)};
 }
 

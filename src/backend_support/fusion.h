@@ -56,9 +56,9 @@ class Surroundings {
   SegmentUsers users_;
 };
 
-/// A node and the `add` of a row to its result, if that is its only reader: a product with a bias.
-/// The row is the last source of the group.
-std::optional<FusedGroup> with_added_row(const Surroundings& around, NodeId id);
+/// A node and an op of its result with a row that all its rows share, if that is its only reader: a
+/// product with a bias, a norm with a scale. The row is the last source of the group.
+std::optional<FusedGroup> with_row(const Surroundings& around, NodeId id, const Op& op);
 
 /// Adds the needs of a group to those of its program: the nodes inside, and the memory that the
 /// written one may take.

@@ -150,11 +150,11 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   info.asynchronous = true;
   info.speed = speed_of(facts);
   return std::unique_ptr<CudaDevice>(
-      new CudaDevice(std::move(context), std::move(info), target, memory, options.pinned));
+      new CudaDevice(std::move(context), std::move(info), target, memory, options));
 }
 
 CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target,
-                       MemoryKind memory, bool pinned)
+                       MemoryKind memory, const CudaOptions& options)
     : context_(std::move(context)),
       info_(std::move(info)),
       target_(target),
@@ -163,9 +163,11 @@ CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const 
               context_, info_.memory_total),
       staging_(info_.name + " pinned",
                [context = context_](std::size_t bytes) { return allocate_pinned(context, bytes); }),
-      has_staging_(pinned && !memory_.host_accessible()),
+      has_staging_(options.pinned && !memory_.host_accessible()),
       modules_(context_),
-      clock_(std::make_shared<DeviceClock>(context_)) {}
+      clock_(std::make_shared<DeviceClock>(context_)) {
+  if (options.fuse) patterns_ = fused_patterns();
+}
 
 void CudaDevice::connect(std::span<CudaDevice* const> devices) {
   std::map<CudaDevice*, std::vector<DeviceNumber>> readers;
@@ -206,7 +208,7 @@ Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {
 }
 
 Result<std::unique_ptr<Program>> CudaDevice::prepare(const SegmentView& segment) {
-  return cuda::prepare(segment, table_, modules_, target_);
+  return cuda::prepare(segment, table_, modules_, target_, patterns_);
 }
 
 Result<std::unique_ptr<PeakMeter>> CudaDevice::open_peak_meter(int) {

@@ -45,7 +45,7 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target,
-             MemoryKind memory, bool pinned);
+             MemoryKind memory, const CudaOptions& options);
 
   std::shared_ptr<Context> context_;
   DeviceInfo info_;
@@ -56,6 +56,7 @@ class CudaDevice final : public Device {
   bool has_staging_;
   Modules modules_;
   std::shared_ptr<DeviceClock> clock_;
+  std::span<const Pattern> patterns_;     // of fused nodes
   std::vector<const BufferType*> peers_;  // memory that it copies from directly
 };
 

@@ -12,7 +12,8 @@ gpu::Common BoundNode::common() const {
 }
 
 gpu::TensorArg BoundNode::source(std::size_t i) const {
-  return view_.has_source(i) ? tensor(view_.node().sources[i]) : gpu::TensorArg{};
+  const bool is_given = i < sources_.size() && sources_[i] != kNoNode;
+  return is_given ? tensor(sources_[i]) : gpu::TensorArg{};
 }
 
 gpu::IdsArg BoundNode::ids(std::size_t i) const {
@@ -21,7 +22,7 @@ gpu::IdsArg BoundNode::ids(std::size_t i) const {
 }
 
 gpu::TensorArg BoundNode::result() const {
-  return tensor(id_);
+  return tensor(result_);
 }
 
 gpu::TensorArg BoundNode::tensor(NodeId id) const {

@@ -26,11 +26,14 @@ struct LaunchPlan {
 /// The node of a binding, with the addresses of its tensors.
 class BoundNode {
  public:
-  BoundNode(const Graph& graph, NodeId id, const Addresses& addresses, DevicePointer run,
-            DevicePointer scratch)
+  /// `sources`, `result`: those of the node, or of the nodes that are fused with it.
+  BoundNode(const Graph& graph, NodeId id, std::span<const NodeId> sources, NodeId result,
+            const Addresses& addresses, DevicePointer run, DevicePointer scratch)
       : view_(graph, id),
         graph_(graph),
         id_(id),
+        sources_(sources),
+        result_(result),
         addresses_(addresses),
         run_(run),
         scratch_(scratch) {}
@@ -50,6 +53,8 @@ class BoundNode {
   NodeView view_;
   const Graph& graph_;
   NodeId id_;
+  std::span<const NodeId> sources_;
+  NodeId result_;
   const Addresses& addresses_;
   DevicePointer run_;
   DevicePointer scratch_;

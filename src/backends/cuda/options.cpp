@@ -48,6 +48,7 @@ Status check_timeout(std::string_view text) {
 }
 
 constexpr std::array kOptions = {
+    BackendOption{"fuse", "fuse operations, with the same results: on, off", check_on_off, "on"},
     BackendOption{"level",
                   "instructions of kernels: base (compute capability 6.1), tensor (8.0: tensor "
                   "cores); auto: the highest that the device has",
@@ -76,6 +77,7 @@ CudaOptions parse_options(const Options& options) {
   if (level != kLevels.end()) parsed.level = level->level;
   const std::string_view memory = backend_option(options, "cuda", "memory");
   parsed.memory = std::ranges::find(kMemoryWords, memory, &MemoryWord::word)->kind;
+  parsed.fuse = backend_option(options, "cuda", "fuse") == "on";
   parsed.pinned = backend_option(options, "cuda", "pinned") == "on";
   parsed.peers = backend_option(options, "cuda", "peers") == "on";
   parsed.timeout = std::chrono::seconds(parse_seconds(backend_option(options, "cuda", "timeout")));

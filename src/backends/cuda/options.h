@@ -1,4 +1,5 @@
-// The options of CUDA: "cuda.level", "cuda.memory", "cuda.pinned", "cuda.peers", "cuda.timeout".
+// The options of CUDA: "cuda.fuse", "cuda.level", "cuda.memory", "cuda.pinned", "cuda.peers",
+// "cuda.timeout".
 #pragma once
 
 #include <chrono>
@@ -23,6 +24,7 @@ enum class MemoryKind : std::uint8_t {
 struct CudaOptions {
   std::optional<Level> level = {};  ///< none: the highest one of each device
   MemoryKind memory = MemoryKind::kAuto;
+  bool fuse = true;    ///< nodes into one launch
   bool pinned = true;  ///< copies by way of pinned host memory
   bool peers = true;   ///< direct copies between devices
   /// A device that makes the host wait longer is lost.

@@ -11,7 +11,9 @@ namespace shunt::cuda {
 namespace {
 
 struct PreparedNode {
-  NodeId id = 0;
+  NodeId id = 0;      ///< the node that the kernel is asked for
+  NodeId result = 0;  ///< the same, or the last one of nodes that are fused
+  std::vector<NodeId> sources = {};
   const CudaKernel* kernel = nullptr;
   std::size_t scratch = 0;  ///< Kernel::scratch()
 };
@@ -32,9 +34,13 @@ unsigned block_count(const LaunchPlan& plan, const CudaTarget& target) {
 
 class CudaProgram final : public Program {
  public:
-  CudaProgram(const SegmentView& segment, std::vector<PreparedNode> nodes, Modules& modules,
-              const CudaTarget& target)
-      : graph_(segment.graph), nodes_(std::move(nodes)), modules_(modules), target_(target) {
+  CudaProgram(const SegmentView& segment, std::vector<PreparedNode> nodes, Needs needs,
+              Modules& modules, const CudaTarget& target)
+      : graph_(segment.graph),
+        nodes_(std::move(nodes)),
+        modules_(modules),
+        target_(target),
+        needs_(std::move(needs)) {
     needs_.scratch_bytes = kRunBytes;
     auto names = std::make_shared<NodeNames>();
     for (const PreparedNode& node : nodes_) {
@@ -50,7 +56,8 @@ class CudaProgram final : public Program {
     binding->run = device_address(addresses.scratch);
     binding->names = names_;
     for (const PreparedNode& node : nodes_) {
-      const BoundNode bound(graph_, node.id, addresses, binding->run, binding->run + kRunBytes);
+      const BoundNode bound(graph_, node.id, node.sources, node.result, addresses, binding->run,
+                            binding->run + kRunBytes);
       for (LaunchPlan& launch : node.kernel->plan(bound))
         SHUNT_TRY(add(*binding, *node.kernel, std::move(launch)));
     }
@@ -79,16 +86,31 @@ class CudaProgram final : public Program {
 }  // namespace
 
 Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
-                                         Modules& modules, const CudaTarget& target) {
+                                         Modules& modules, const CudaTarget& target,
+                                         std::span<const Pattern> patterns) {
+  const Fusions fusions(segment, patterns, [](const Fused&) { return true; });
   std::vector<PreparedNode> nodes;
+  Needs needs;
   for (const NodeId id : segment.nodes) {
-    SHUNT_ASSIGN(const CudaKernel* const kernel, find_kernel(table, segment, id, target));
-    const NodeView node(segment.graph, id, segment.memory);
-    for (const std::string& module : kernel->modules(node))
+    if (fusions.is_inside(id)) continue;
+    PreparedNode prepared = {.id = id, .result = id, .sources = segment.graph.node(id).sources};
+    if (const Fused* const fused = fusions.ending_at(id)) {
+      prepared.id = fused->asked;
+      prepared.sources = fused->sources;
+      if (fused->written != kNoNode) prepared.sources.push_back(fused->written);
+      prepared.kernel = fused->kernel;
+      add_fused(segment.graph, *fused, needs);
+    } else {
+      SHUNT_ASSIGN(prepared.kernel, find_kernel(table, segment, id, target));
+    }
+    const NodeView node(segment.graph, prepared.id, segment.memory);
+    for (const std::string& module : prepared.kernel->modules(node))
       SHUNT_TRY(modules.load(module, target.level));
-    nodes.push_back({id, kernel, kernel->scratch(node, target)});
+    prepared.scratch = prepared.kernel->scratch(node, target);
+    nodes.push_back(std::move(prepared));
   }
-  return std::make_unique<CudaProgram>(segment, std::move(nodes), modules, target);
+  return std::make_unique<CudaProgram>(segment, std::move(nodes), std::move(needs), modules,
+                                       target);
 }
 
 }  // namespace shunt::cuda

@@ -1,5 +1,7 @@
 #include "backends/zdnn/fusion.h"
 
+#include "shunt/ops/elementwise.h"
+
 namespace shunt::zdnn {
 
 namespace {
@@ -11,7 +13,7 @@ std::optional<Fused> added_row(const Surroundings& around, const Shared& shared,
       !kernel->adds_row(view, shared.machine)) {
     return {};
   }
-  auto group = with_added_row(around, id);
+  auto group = with_row(around, id, add_op());
   return group ? std::optional(Fused{std::move(*group), kernel}) : std::nullopt;
 }
 

@@ -157,6 +157,22 @@ TEST_F(CudaStreams, ResultsHaveTheSameBitsInEachOrderOfWork) {
   }
 }
 
+TEST_F(CudaStreams, FusedOperationsHaveTheSameBitsInFewerLaunches) {
+  const Network network = gemma();
+  const std::vector<double> fused = output_of(network);
+  const auto launches = twin_.all_counts().launches;
+  EXPECT_GT(twin_.counts("rms_norm_scaled").launches, 0U);
+  registry_.reset();
+  twin_.restart();
+  Options options = twin_.options();
+  options.backend_options["cuda"]["fuse"] = "off";
+  open(options);
+  const auto before = twin_.all_counts().launches;
+  EXPECT_EQ(output_of(network), fused);
+  EXPECT_EQ(twin_.counts("rms_norm_scaled").launches, 0U);
+  EXPECT_GT(twin_.all_counts().launches - before, launches);
+}
+
 TEST_F(CudaStreams, ResultsHaveTheSameBitsOnEachProfile) {
   const Network network = gemma();
   const std::vector<double> expected = output_of(network);

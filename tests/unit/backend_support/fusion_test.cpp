@@ -247,8 +247,8 @@ struct Biased : Case {
     }
     const auto is_live_out = std::make_unique<bool[]>(g.graph().size());
     for (const NodeId each : live_out) is_live_out[each] = true;
-    return with_added_row(Surroundings({g.graph(), nodes, {is_live_out.get(), g.graph().size()}}),
-                          id);
+    return with_row(Surroundings({g.graph(), nodes, {is_live_out.get(), g.graph().size()}}), id,
+                    add_op());
   }
   Value weight(const Shape& shape) { return *g.weight("b", *make_tensor(DType::kF32, shape)); }
 };

@@ -62,17 +62,10 @@ std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm, co
   static const ScaledRmsNorm kKernel;
   const Node& node = around.node(norm);
   if (node.op != &rms_norm_op()) return {};
-  const NodeId product = around.only_reader(norm, mul_op());
-  if (product == kNoNode || around.node(product).sources[0] != norm) return {};
-  const NodeId scale = around.node(product).sources[1];
-  const Tensor& by = around.node(scale).result;
-  if (scale == norm || !is_plain(around.node(node.sources[0]).result) || !is_plain(by) ||
-      by.shape[0] != node.result.shape[0] || element_count(by.shape) != by.size(0)) {
-    return {};
-  }
-  return Fused{
-      {.asked = norm, .last = product, .inside = {norm}, .sources = {node.sources[0], scale}},
-      &kKernel};
+  std::optional<FusedGroup> group = with_row(around, norm, mul_op());
+  const auto is_plain_node = [&](NodeId id) { return is_plain(around.node(id).result); };
+  if (!group || !std::ranges::all_of(group->sources, is_plain_node)) return {};
+  return Fused{std::move(*group), &kKernel};
 }
 
 std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum,

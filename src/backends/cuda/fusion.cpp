@@ -1,0 +1,85 @@
+#include "backends/cuda/fusion.h"
+
+#include <algorithm>
+
+#include "backends/cuda/kernels/rms_norm.h"
+#include "shunt/ops/elementwise.h"
+#include "shunt/ops/norm.h"
+
+namespace shunt::cuda {
+
+namespace {
+
+/// rms_norm(x) times a row that all rows share: sources are x and the row.
+class ScaledRmsNorm : public CudaKernel {
+ public:
+  const Op& op() const override { return rms_norm_op(); }
+  std::string_view module() const override { return "rms_norm"; }
+  Support supports(const NodeView&, const CudaTarget&) const override { return Support::yes(); }
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
+    return launch(node, {}, {}, node.source(1));
+  }
+
+ protected:
+  /// `added`, `sum`: not given for a norm of the first source.
+  static std::vector<LaunchPlan> launch(const BoundNode& node, const gpu::TensorArg& added,
+                                        const gpu::TensorArg& sum, const gpu::TensorArg& scale) {
+    const gpu::ScaledRmsNormArgs params = {node.common(),
+                                           node.source(0),
+                                           added,
+                                           sum,
+                                           scale,
+                                           node.result(),
+                                           node.view().params<RmsNormParams>().eps};
+    return {{.kernel = "rms_norm_scaled",
+             .items = row_count(node.view().result()),
+             .parameters = bytes_of(params)}};
+  }
+};
+
+/// rms_norm(a + b) times such a row: sources are a, b, the row and where the sum goes.
+class AddedRmsNorm final : public ScaledRmsNorm {
+ public:
+  std::vector<LaunchPlan> plan(const BoundNode& node) const override {
+    return launch(node, node.source(1), node.source(3), node.source(2));
+  }
+};
+
+std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm) {
+  static const ScaledRmsNorm kKernel;
+  if (around.node(norm).op != &rms_norm_op()) return {};
+  std::optional<FusedGroup> group = with_row(around, norm, mul_op());
+  const auto is_f32 = [&](NodeId id) { return around.node(id).result.dtype == DType::kF32; };
+  if (!group || !std::ranges::all_of(group->sources, is_f32)) return {};
+  return Fused{std::move(*group), &kKernel};
+}
+
+std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum) {
+  static const AddedRmsNorm kKernel;
+  const Node& node = around.node(sum);
+  if (node.op != &add_op()) return {};
+  for (const NodeId norm : around.readers(sum)) {
+    if (around.node(norm).sources[0] != sum) continue;
+    std::optional<Fused> fused = scaled_rms_norm(around, norm);
+    if (!fused) continue;
+    const Tensor& a = around.node(node.sources[0]).result;
+    const Tensor& b = around.node(node.sources[1]).result;
+    if (a.dtype != DType::kF32 || b.dtype != DType::kF32 || a.shape != b.shape) return {};
+    fused->kernel = &kKernel;
+    fused->inside.push_back(sum);
+    fused->sources = {node.sources[0], node.sources[1], fused->sources[1]};
+    fused->written = sum;
+    fused->in_place = 0;
+    return fused;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Pattern> fused_patterns() {
+  static constexpr Pattern kPatterns[] = {added_rms_norm, scaled_rms_norm};
+  return kPatterns;
+}
+
+}  // namespace shunt::cuda
