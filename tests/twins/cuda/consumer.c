@@ -1,11 +1,9 @@
 /* A program in C for the driver's interface: it adds two vectors with PTX of its own. The twin's
  * version comes as an argument. tools/prove-twin compiles and runs it against what was installed.
  */
-#include <cuda_twin/control.h>
-#include <cuda_twin/driver.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "consumer.h"
 
 /* As programs made with the vendor's header have them in memory. */
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
@@ -16,7 +14,7 @@ _Static_assert(sizeof(CUgraphNodeParams) == 256, "CUgraphNodeParams");
 _Static_assert(sizeof(CUtensorMap) == 128, "CUtensorMap");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
 
-static const char text[] =
+static const char kAdd[] =
     ".version 7.0\n"
     ".target sm_60\n"
     ".address_size 64\n"
@@ -46,16 +44,6 @@ static const char text[] =
     "  ret;\n"
     "}\n";
 
-enum { kCount = 1000, kBlock = 256 };
-
-static void check(CUresult result, const char* what) {
-  const char* name = NULL;
-  if (result == CUDA_SUCCESS) return;
-  cuGetErrorName(result, &name);
-  fprintf(stderr, "%s: %s: %s\n", what, name != NULL ? name : "?", cuda_twin_last_message());
-  exit(1);
-}
-
 int main(int count, char** arguments) {
   float a[kCount], b[kCount], c[kCount];
   CUdevice device;
@@ -81,7 +69,7 @@ int main(int count, char** arguments) {
   check(cuDeviceGet(&device, 0), "device");
   check(cuDevicePrimaryCtxRetain(&context, device), "context");
   check(cuCtxSetCurrent(context), "context");
-  check(cuModuleLoadData(&module, text), "module");
+  check(cuModuleLoadData(&module, kAdd), "module");
   check(cuModuleGetFunction(&add, module, "add"), "function");
   check(cuMemAlloc(&x, sizeof a), "memory");
   check(cuMemAlloc(&y, sizeof b), "memory");
@@ -90,9 +78,7 @@ int main(int count, char** arguments) {
   check(cuMemcpyHtoD(y, b, sizeof b), "copy");
   {
     void* parameters[] = {&x, &y, &z, &n};
-    check(cuLaunchKernel(add, (kCount + kBlock - 1) / kBlock, 1, 1, kBlock, 1, 1, 0, NULL,
-                         parameters, NULL),
-          "launch");
+    check(cuLaunchKernel(add, kGrid, 1, 1, kBlock, 1, 1, 0, NULL, parameters, NULL), "launch");
   }
   check(cuMemcpyDtoH(c, z, sizeof c), "copy back");
   for (int i = 0; i < kCount; ++i) {

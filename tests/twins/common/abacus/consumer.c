@@ -1,5 +1,9 @@
 /* A program in C, which tools/prove-twin compiles with the installed headers. */
+#ifdef CONSUMER_VENDOR_HEADER
+#include <abacus.h>
+#else
 #include <abacus_twin.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 
