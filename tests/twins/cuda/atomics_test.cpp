@@ -4,74 +4,20 @@
 #include <cmath>
 #include <limits>
 
-#include "support.h"
+#include "atomics.h"
 
 namespace atomics_test {
 namespace {
 
+using twin_test::atomic_kernel;
 using twin_test::Buffer;
 using twin_test::compile_error;
 using twin_test::Dim;
+using twin_test::expect_in_order;
 using twin_test::Gpu;
 using twin_test::launch;
 using twin_test::module;
-
-/// Every thread executes `code` on [%rd0] (global) with its operand %a (register type `type`), and
-/// stores %d into out[thread].
-std::string kernel(const std::string& type, const std::string& code, const std::string& memory) {
-  const std::string bytes = type == "b64" ? "8" : type == "b16" ? "2" : "4";
-  return module(
-      ".visible .entry k(.param .u64 cell, .param .u64 in, .param .u64 out)\n{\n"
-      "  .reg .b64 %rd<8>;\n  .reg .b32 %r<4>;\n  .reg ." +
-      type +
-      " %a, %d, %c;\n"
-      "  ld.param.u64 %rd0, [cell];\n  ld.param.u64 %rd1, [in];\n"
-      "  ld.param.u64 %rd2, [out];\n  mov.u32 %r0, %tid.x;\n  mov.u32 %r1, %ctaid.x;\n"
-      "  mov.u32 %r2, %ntid.x;\n  mad.lo.u32 %r0, %r1, %r2, %r0;\n"
-      "  mad.wide.u32 %rd1, %r0, " +
-      bytes +
-      ", %rd1;\n"
-      "  mad.wide.u32 %rd2, %r0, " +
-      bytes +
-      ", %rd2;\n"
-      "  ld.global." +
-      memory + " %a, [%rd1];\n  mov." + type + " %d, %a;\n" + code + "\n  st.global." + memory +
-      " [%rd2], %d;\n  ret;\n}\n");
-}
-
-template <class T>
-struct Result {
-  T cell;
-  std::vector<T> before;  ///< %d of each thread
-};
-
-template <class T>
-Result<T> run(const std::string& code, T start, const std::vector<T>& operands) {
-  const std::string type = sizeof(T) == 8 ? "b64" : sizeof(T) == 2 ? "b16" : "b32";
-  Buffer<T> cell(1, start);
-  Buffer<T> in(operands);
-  Buffer<T> out(operands.size(), T{});
-  std::string log;
-  EXPECT_EQ(
-      launch(kernel(type, code, type), "k", Dim(1), Dim(static_cast<unsigned>(operands.size())),
-             {&cell.address, &in.address, &out.address}, 0, &log),
-      CUDA_SUCCESS)
-      << code << log << cuda_twin_last_fault();
-  return {cell.read()[0], out.read()};
-}
-
-/// What lanes in order would give.
-template <class T, class F>
-void expect_in_order(const std::string& code, T start, const std::vector<T>& operands, F f) {
-  const Result<T> result = run(code, start, operands);
-  T value = start;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    EXPECT_EQ(result.before[i], value) << code << " lane " << i;
-    value = f(value, operands[i]);
-  }
-  EXPECT_EQ(result.cell, value) << code;
-}
-
+using twin_test::run_atomic;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
@@ -168,12 +114,12 @@ TEST(CudaAtomics, FloatsAddInTheOrderOfLanes) {
 TEST(CudaAtomics, SubnormalsAreFlushedInGlobalMemoryOnly) {
   Gpu gpu;
   const U32 tiny = 0x00400000;  // half of the least normal number
-  EXPECT_EQ(run<U32>("atom.global.add.f32 %d, [%rd0], %a;", tiny, {tiny}).cell, 0u);
-  EXPECT_EQ(run<U32>("atom.add.f32 %d, [%rd0], %a;", 0x80800000, {tiny}).cell, 0x80800000u);
+  EXPECT_EQ(run_atomic<U32>("atom.global.add.f32 %d, [%rd0], %a;", tiny, {tiny}).cell, 0u);
+  EXPECT_EQ(run_atomic<U32>("atom.add.f32 %d, [%rd0], %a;", 0x80800000, {tiny}).cell, 0x80800000u);
   const std::string shared =
       ".shared .b32 s; mov.u32 %r1, s; st.shared.u32 [s], %a; atom.shared.add.f32 %d, [s], %a; "
       "ld.shared.u32 %d, [s];";
-  EXPECT_EQ(run<U32>(shared, 0, {tiny}).before[0], 2 * tiny);
+  EXPECT_EQ(run_atomic<U32>(shared, 0, {tiny}).before[0], 2 * tiny);
 }
 
 /// A 16-bit float's value, from its definition.
@@ -239,7 +185,7 @@ TEST(CudaAtomics, ReductionsAndSemanticsCountTheSame) {
         "atom.gpu.global.add.u32 %d, [%rd0], %a;",
         "createpolicy.fractional.L2::evict_first.b64 %rd4; "
         "atom.global.add.L2::cache_hint.u32 %d, [%rd0], %a, %rd4;"}) {
-    EXPECT_EQ(run<U32>(code, 100, std::vector<U32>(32, 3)).cell, 196u) << code;
+    EXPECT_EQ(run_atomic<U32>(code, 100, std::vector<U32>(32, 3)).cell, 196u) << code;
   }
 }
 
@@ -289,6 +235,32 @@ TEST(CudaAtomics, VectorsOfHalvesHaveExtremes) {
   EXPECT_NE(compile_error("atom.global.min.v2.f32 {%f0, %f1}, [%l0], {%f2, %f3};"), CUDA_SUCCESS);
   EXPECT_EQ(compile_error("atom.global.min.noftz.v2.f16 {%h1, %h2}, [%l0], {%h3, %h4};"),
             CUDA_SUCCESS);
+}
+
+// 1 + 1 is 0x4000 in f16 and in bf16.
+TEST(CudaAtomics, VectorsOfHalvesAdd) {
+  Gpu gpu;
+  const struct {
+    const char* type;
+    U32 one;
+    unsigned words;
+    const char* in;
+    const char* out;
+  } forms[] = {
+      {"v2.f16", 0x3C003C00, 1, "%h1, %h1", "%h2, %h3"},
+      {"v2.bf16", 0x3F803F80, 1, "%h1, %h1", "%h2, %h3"},
+      {"v8.f16", 0x3C003C00, 4, "%h1, %h1, %h1, %h1, %h1, %h1, %h1, %h1",
+       "%h2, %h3, %h4, %h5, %h6, %h7, %h8, %h0"},
+      {"v4.f16x2", 0x3C003C00, 4, "%r1, %r1, %r1, %r1", "%r2, %r3, %r4, %r5"},
+  };
+  for (const auto& form : forms) {
+    const std::string text = "mov.b32 %r1, " + std::to_string(form.one) +
+                             "; mov.b32 {%h1, _}, %r1; atom.global.add.noftz." + form.type + " {" +
+                             form.out + "}, [%rd0], {" + form.in + "};";
+    std::vector<U32> expected(4, form.one);
+    std::fill_n(expected.begin(), form.words, 0x40004000u);
+    EXPECT_EQ(of_words(text, std::vector<U32>(4, form.one)).second, expected) << form.type;
+  }
 }
 
 TEST(CudaAtomics, VectorsAddEachElement) {
@@ -359,7 +331,7 @@ TEST(CudaAtomics, AddressesAreChecked) {
   Gpu gpu;
   Buffer<U32> cell(1, 0);
   const std::string text =
-      kernel("b32", "add.u64 %rd0, %rd0, 2; red.global.add.u32 [%rd0], %a;", "b32");
+      atomic_kernel("b32", "add.u64 %rd0, %rd0, 2; red.global.add.u32 [%rd0], %a;", "b32");
   Buffer<U32> in(32, 0);
   EXPECT_EQ(launch(text, "k", Dim(1), Dim(32), {&cell.address, &in.address, &in.address}),
             CUDA_ERROR_MISALIGNED_ADDRESS);

@@ -141,6 +141,22 @@ TEST(Barrier, ReductionOfSomeWarps) {
   for (unsigned i = 0; i < 96; ++i) EXPECT_EQ(out[i], i < 64 ? 16u : 0u) << i;
 }
 
+TEST(Barrier, ReductionsOfEveryForm) {
+  for (const char* form : {"bar.cta.red", "barrier.red", "barrier.cta.red", "barrier.red.aligned",
+                           "barrier.cta.red.aligned"}) {
+    const std::string red = form;
+    const Words out =
+        run("setp.lt.u32 %p0, %t, 37;\nsetp.lt.u32 %p1, %t, 70;\n" + red +
+                ".popc.u32 %r0, 0, %p0;\n" + red + ".and.pred %p2, 0, %p0;\n" + red +
+                ".and.pred %p3, 0, %p1;\n" + red + ".or.pred %p4, 0, !%p1;\n" + red +
+                ".or.pred %p5, 0, %p0;\nshl.b32 %r0, %r0, 4;\n@%p2 or.b32 %r0, %r0, 1;\n"
+                "@%p3 or.b32 %r0, %r0, 2;\n@%p4 or.b32 %r0, %r0, 4;\n"
+                "@%p5 or.b32 %r0, %r0, 8;\nst.global.u32 [%mine], %r0;\nret;",
+            70, 70);
+    EXPECT_EQ(out, Words(70, 37 << 4 | 2 | 8)) << form;
+  }
+}
+
 TEST(Barrier, DivergentLanesMayMeetAtBarrierSync) {
   const Words out = run(
       "st.shared.u32 [%s], %t;\nsetp.lt.u32 %p0, %t, 16;\n@%p0 bra LOW;\nbarrier.sync 0;\n"
@@ -172,6 +188,20 @@ TEST(Barrier, ClusterOfOneBlock) {
       "mad.lo.u32 %r1, %r0, 4, %r1;\nld.shared.u32 %r2, [%r1];\nst.global.u32 [%mine], %r2;\nret;",
       64, 64);
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(out[i], i ^ 63) << i;
+}
+
+TEST(Barrier, ThreadsSeeWhatOthersStoredBeforeInEveryForm) {
+  for (const char* code :
+       {"bar.cta.sync 0;", "barrier.cta.sync 0;", "barrier.cta.sync.aligned 0, 64;",
+        "barrier.sync.aligned 0;", "barrier.cluster.arrive; barrier.cluster.wait;",
+        "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"}) {
+    const Words out = run(std::string("st.shared.u32 [%s], %t;\n") + code +
+                              "\nxor.b32 %r0, %t, 63;\nmov.u32 %r1, area;\n"
+                              "mad.lo.u32 %r1, %r0, 4, %r1;\nld.shared.u32 %r2, [%r1];\n"
+                              "st.global.u32 [%mine], %r2;\nret;",
+                          64, 64);
+    for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(out[i], i ^ 63) << code << i;
+  }
 }
 
 TEST(Barrier, FencesOfEveryForm) {

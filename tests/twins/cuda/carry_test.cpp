@@ -137,6 +137,27 @@ TEST(CudaCarry, MadOf64Bits) {
   expect("hi.cc.s64", signed_high);
 }
 
+/// The carry of (a * b).[63:32] + c and of (a * b).[31:0] + c, above the sum.
+TEST(CudaCarry, MadOf32Bits) {
+  Gpu gpu;
+  const auto [x, y] = pairs<uint32_t>();
+  const auto z = repeated(edges<uint32_t>(), x.size(), 3);
+  for (const bool is_signed : {false, true}) {
+    for (const bool high : {false, true}) {
+      expect_lanes<uint64_t>(
+          std::string("mad.") + (high ? "hi" : "lo") + ".cc." + (is_signed ? "s32" : "u32") +
+              " %r0, %a, %b, %c; addc.u32 %r1, 0, 0; mov.b64 %d, {%r0, %r1}",
+          [=](uint32_t a, uint32_t b, uint32_t c) {
+            const Big product = is_signed
+                                    ? Big{static_cast<int32_t>(a)} * Big{static_cast<int32_t>(b)}
+                                    : Big{a} * Big{b};
+            return uint64_t{static_cast<uint32_t>(product >> (high ? 32 : 0))} + c;
+          },
+          x, y, z);
+    }
+  }
+}
+
 /// madc adds the carry of the sum before it, and its own carry goes on.
 template <class Word, class Signed>
 void expect_carry_into_products(const std::string& type) {
@@ -152,16 +173,17 @@ void expect_carry_into_products(const std::string& type) {
       return UnsignedBig{part} + b + carry;
     };
     const std::string r = kBits == 64 ? "%l" : "%r";
-    const std::string code = "add.cc." + type + " " + r + "0, %a, %c; madc." +
-                             (high ? "hi" : "lo") + ".cc." + type + " " + r +
-                             "1, %a, %b, %b; addc." + type + " " + r + "2, 0, 0; mov.b" +
+    const std::string set = "add.cc." + type + " " + r + "0, %a, %c; madc." + (high ? "hi" : "lo");
+    const std::string product = "." + type + " " + r + "1, %a, %b, %b; ";
+    const std::string code = set + ".cc" + product + "addc." + type + " " + r + "2, 0, 0; mov.b" +
                              std::to_string(kBits) + " %d, " + r;
-    expect_lanes<Word>(
-        code + "1", [&](Word a, Word b, Word c) { return static_cast<Word>(sum(a, b, c)); }, x, y,
-        z);
+    const auto low = [&](Word a, Word b, Word c) { return static_cast<Word>(sum(a, b, c)); };
+    expect_lanes<Word>(code + "1", low, x, y, z);
     expect_lanes<Word>(
         code + "2",
         [&](Word a, Word b, Word c) { return static_cast<Word>(sum(a, b, c) >> kBits); }, x, y, z);
+    expect_lanes<Word>(set + product + "mov.b" + std::to_string(kBits) + " %d, " + r + "1", low, x,
+                       y, z);
   }
 }
 

@@ -291,6 +291,40 @@ TEST(CudaFloat, WithoutARoundingIsToNearestAndNotFused) {
       float_pairs<uint64_t>().first, float_pairs<uint64_t>().second);
 }
 
+TEST(CudaFloat, ModifiersWithoutARounding) {
+  Gpu gpu;
+  const auto [a, b] = float_pairs<uint32_t>();
+  const auto [p, q] = float_pairs<uint64_t>();
+  const struct {
+    std::string name;
+    float (*single)(float, float);
+    double (*wide)(double, double);
+  } operations[] = {{"add", sum_of<float>, sum_of<double>},
+                    {"sub", difference_of<float>, difference_of<double>},
+                    {"mul", product_of<float>, product_of<double>}};
+  for (const auto& operation : operations) {
+    for (const bool ftz : {false, true}) {
+      for (const bool sat : {false, true}) {
+        expect_lanes<uint32_t>(
+            operation.name + (ftz ? ".ftz" : "") + (sat ? ".sat" : "") + ".f32 %d, %a, %b",
+            [&](uint32_t x, uint32_t y) {
+              if (ftz) x = flushed(x), y = flushed(y);
+              uint32_t result = with_nan<uint32_t>(operation.single(f32(x), f32(y)));
+              if (ftz) result = flushed(result);
+              return sat ? clamped(result) : result;
+            },
+            a, b);
+      }
+    }
+    expect_lanes<uint64_t>(
+        operation.name + ".f64 %d, %a, %b",
+        [&](uint64_t x, uint64_t y) {
+          return with_nan<uint64_t>(operation.wide(f64(x), f64(y)), x, y);
+        },
+        p, q);
+  }
+}
+
 TEST(CudaFloat, InactiveLanesKeepTheirValues) {
   Gpu gpu;
   std::vector<uint32_t> index;

@@ -122,6 +122,13 @@ TEST(CudaHalf, Differences) {
 TEST(CudaHalf, Products) {
   Gpu gpu;
   expect_half("mul.rn", product);
+  for (const HalfType& type : kTypes) {
+    const auto edges = float_edges<uint16_t>(type.format, 20);
+    const auto [a, b] = crossed(edges, edges);
+    expect_lanes<uint16_t>(
+        std::string("mul.") + type.name + " %d, %a, %b",
+        [&](uint16_t x, uint16_t y) { return product(x, y, type.format); }, a, b);
+  }
 }
 
 TEST(CudaHalf, FtzAndSat) {

@@ -69,46 +69,6 @@ TEST(CudaMemory, FloatsAreLoadedIntoWiderRegistersOfBits) {
             (std::vector<std::uint32_t>{0x3F000001, 0x80000001, 0x7FC00001, 0xFF800000}));
 }
 
-TEST(CudaMemory, NarrowLoadsExtendToTheRegister) {
-  Gpu gpu;
-  Buffer<std::uint8_t> bytes({0x80, 0xFF, 0x7F, 0x81, 0x00, 0x90, 0xFF, 0xFF});
-  Buffer<std::uint64_t> out(10, 0);
-  const std::string text = module(R"(
-.visible .entry k(.param .u64 in, .param .u64 out)
-{
-  .reg .b64 %a, %o, %x;
-  .reg .b32 %r;
-  .reg .b16 %h;
-  ld.param.u64 %a, [in];
-  ld.param.u64 %o, [out];
-  ld.global.s8 %x, [%a];      st.global.u64 [%o], %x;
-  ld.global.u8 %x, [%a];      st.global.u64 [%o+8], %x;
-  ld.global.s8 %r, [%a+3];    cvt.u64.u32 %x, %r; st.global.u64 [%o+16], %x;
-  ld.global.s8 %h, [%a+3];    cvt.u64.u16 %x, %h; st.global.u64 [%o+24], %x;
-  ld.global.b8 %h, [%a+3];    cvt.u64.u16 %x, %h; st.global.u64 [%o+32], %x;
-  ld.global.s16 %x, [%a+4];   st.global.u64 [%o+40], %x;
-  ld.global.u16 %r, [%a+4];   cvt.u64.u32 %x, %r; st.global.u64 [%o+48], %x;
-  ld.global.s16 %r, [%a+4];   cvt.u64.u32 %x, %r; st.global.u64 [%o+56], %x;
-  ld.global.s32 %x, [%a+4];   st.global.u64 [%o+64], %x;
-  ld.global.b32 %x, [%a+4];   st.global.u64 [%o+72], %x;
-  ret;
-}
-)");
-  ASSERT_EQ(launch(text, "k", Dim(1), Dim(1), {&bytes.address, &out.address}), CUDA_SUCCESS)
-      << cuda_twin_last_fault();
-  const std::vector<std::uint64_t> expected = {0xFFFFFFFFFFFFFF80,
-                                               0x80,
-                                               0xFFFFFF81,
-                                               0xFF81,
-                                               0x81,
-                                               0xFFFFFFFFFFFF9000,
-                                               0x9000,
-                                               0xFFFF9000,
-                                               0xFFFFFFFFFFFF9000,
-                                               0xFFFF9000};
-  EXPECT_EQ(out.read(), expected);
-}
-
 TEST(CudaMemory, NarrowRegistersHaveNoBitsBeyondTheirWidth) {
   Gpu gpu;
   Buffer<std::uint32_t> data(std::vector<std::uint32_t>(32, 0x80));
@@ -123,26 +83,6 @@ TEST(CudaMemory, NarrowRegistersHaveNoBitsBeyondTheirWidth) {
                 data),
             CUDA_SUCCESS);
   EXPECT_EQ(data.read(), std::vector<std::uint32_t>(32, 0xFF80FF80));
-}
-
-TEST(CudaMemory, StoresWriteTheirWidthOnly) {
-  Gpu gpu;
-  Buffer<std::uint32_t> out(8, 0xAAAAAAAA);
-  ASSERT_EQ(run(R"(
-  mov.b32 %r1, 0x12345678;
-  mov.b64 %rd2, 0x1122334455667788;
-  mov.b16 %h1, 0x9ABC;
-  st.global.u8 [%rd0], %r1;
-  st.global.b16 [%rd0+6], %r1;
-  st.global.u8 [%rd0+8], %h1;
-  st.global.b32 [%rd0+12], %rd2;
-  st.global.b64 [%rd0+16], %rd2;
-)",
-                out, 1),
-            CUDA_SUCCESS);
-  const std::vector<std::uint32_t> expected = {0xAAAAAA78, 0x5678AAAA, 0xAAAAAABC, 0x55667788,
-                                               0x55667788, 0x11223344, 0xAAAAAAAA, 0xAAAAAAAA};
-  EXPECT_EQ(out.read(), expected);
 }
 
 TEST(CudaMemory, VectorsOfAllWidths) {
@@ -318,6 +258,19 @@ TEST(CudaMemory, ModifiersThatAreHintsLoadAndStoreTheSame) {
       "createpolicy.fractional.L2::evict_last.b64 %l1, 1.0; ld.global.L2::cache_hint.u32 %d, "
       "[%l0], %l1;",
       "ldu.global.u32 %d, [%l0];",
+      "ld.ca.u32 %d, [%l0];",
+      "ld.cg.u32 %d, [%l0];",
+      "ld.cs.u32 %d, [%l0];",
+      "ld.lu.u32 %d, [%l0];",
+      "ld.cv.u32 %d, [%l0];",
+      "ld.volatile.u32 %d, [%l0];",
+      "ld.acquire.sys.u32 %d, [%l0];",
+      "ld.mmio.relaxed.sys.u32 %d, [%l0];",
+      "ld.global.nc.L2::256B.u32 %d, [%l0];",
+      "ld.global.cg.nc.L2::256B.u32 %d, [%l0];",
+      "ld.global.cs.nc.u32 %d, [%l0];",
+      "createpolicy.fractional.L2::evict_last.b64 %l1, 1.0; "
+      "ld.global.nc.L2::cache_hint.v2.u32 {%r1, %d}, [%l0], %l1;",
       "prefetch.global.L2 [%l0]; ld.global.u32 %d, [%l0];",
       "applypriority.global.L2::evict_normal [%l0], 128; ld.global.u32 %d, [%l0];",
       "prefetchu.L1 [%l0]; ld.u32 %d, [%l0];"};
@@ -335,6 +288,14 @@ TEST(CudaMemory, ModifiersThatAreHintsLoadAndStoreTheSame) {
                                            "st.relaxed.gpu.global.u32 [%l0], %r1;",
                                            "st.release.gpu.global.u32 [%l0], %r1;",
                                            "st.weak.u32 [%l0], %r1;",
+                                           "st.wb.u32 [%l0], %r1;",
+                                           "st.cg.u32 [%l0], %r1;",
+                                           "st.cs.u32 [%l0], %r1;",
+                                           "st.wt.u32 [%l0], %r1;",
+                                           "st.volatile.u32 [%l0], %r1;",
+                                           "st.release.sys.u32 [%l0], %r1;",
+                                           "st.mmio.relaxed.sys.u32 [%l0], %r1;",
+                                           "st.mmio.relaxed.sys.global.u32 [%l0], %r1;",
                                            "st.global.L1::no_allocate.u32 [%l0], %r1;"};
   std::uint32_t value = 1;
   for (const auto& store : stores) {

@@ -70,10 +70,13 @@ std::vector<Exact> exact_forms() {
   }
   for (const auto& [shape, m, k] : {std::tuple(".m8n8k32", 8, 32), std::tuple(".m16n8k32", 16, 32),
                                     std::tuple(".m16n8k64", 16, 64)}) {
-    forms.push_back({mma_small(std::string(shape) + ".row.col.s32.s4.u4.s32", 4, m, k), low_bits<4>,
-                     low_bits<4>, s32_bits, -8, 7, 0, 15});
-    forms.push_back({mma_small(std::string(shape) + ".row.col.s32.u4.s4.s32", 4, m, k), low_bits<4>,
-                     low_bits<4>, s32_bits, 0, 15, -8, 7});
+    for (const std::string a : {"s4", "u4"}) {
+      for (const std::string b : {"s4", "u4"}) {
+        forms.push_back({mma_small(shape + (".row.col.s32." + a + "." + b) + ".s32", 4, m, k),
+                         low_bits<4>, low_bits<4>, s32_bits, a == "s4" ? -8 : 0, a == "s4" ? 7 : 15,
+                         b == "s4" ? -8 : 0, b == "s4" ? 7 : 15});
+      }
+    }
   }
   for (const std::string a : {"e4m3", "e5m2"}) {
     for (const std::string b : {"e4m3", "e5m2"}) {
@@ -214,6 +217,37 @@ TEST_P(MmaSums, Bytes) {
   EXPECT_EQ(first_result(negative, {0x80}, {1}, 0x80000005), 0x80000000u);
 }
 
+class Mma : public ::testing::Test {
+ protected:
+  Gpu gpu_;
+};
+
+/// C near both limits, so that sums of either sign pass them.
+TEST_F(Mma, SmallIntegersSaturateInAllForms) {
+  Numbers numbers(4);
+  for (Exact tested : exact_forms()) {
+    if (tested.form.name.find(".s32.") == std::string::npos) continue;
+    tested.form.name.insert(tested.form.name.find(".s32."), ".satfinite");
+    const auto m = static_cast<std::size_t>(tested.form.m),
+               k = static_cast<std::size_t>(tested.form.k);
+    const auto a = numbers.integers(m * k, tested.a_least, tested.a_most);
+    const auto b = numbers.integers(k * 8, tested.b_least, tested.b_most);
+    Bits words[3];
+    for (const std::int32_t value : a) words[0].push_back(tested.a(value));
+    for (const std::int32_t value : b) words[1].push_back(tested.b(value));
+    for (std::size_t i = 0; i < m * 8; ++i) {
+      words[2].push_back(i % 3 == 0 ? 0x7FFFFFF0 : i % 3 == 1 ? 0x8000000F : i);
+    }
+    const Bits d = multiply(tested.form, words[0], words[1], words[2]);
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      std::int64_t sum = static_cast<std::int32_t>(words[2][i]);
+      for (std::size_t l = 0; l < k; ++l) sum += a[i / 8 * k + l] * b[l * 8 + i % 8];
+      const auto limited = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
+      ASSERT_EQ(d[i], static_cast<std::uint32_t>(limited)) << tested.form.name << " " << i;
+    }
+  }
+}
+
 TEST_P(MmaSums, SingleBits) {
   for (const auto& [shape, m, k] :
        {std::tuple(".m8n8k128", 8, 128), std::tuple(".m16n8k128", 16, 128),
@@ -248,11 +282,6 @@ TEST_P(MmaSums, BytesOfFloats) {
   EXPECT_EQ(first_result(same, {0x01, 0x38}, {0x38, 0x38}, 0), f32_bits(1 + 0x1p-9));
   EXPECT_EQ(first_result(same, {0x7F}, {0x38}, 0), 0x7FFFFFFFu);
 }
-
-class Mma : public ::testing::Test {
- protected:
-  Gpu gpu_;
-};
 
 TEST_F(Mma, DoublesAreFusedInOrder) {
   // Products and sums of one rounding: (1 + 2^-30)^2 - (1 + 2^-29) is 2^-60.

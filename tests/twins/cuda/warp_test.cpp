@@ -254,7 +254,13 @@ TEST(Redux, FloatsWithNanAndSignedZero) {
   EXPECT_EQ(run("max"), 3.0f);
   EXPECT_EQ(run("max.abs"), 7.5f);
   EXPECT_EQ(run("min.abs"), 0.0f);
-  EXPECT_EQ(std::bit_cast<std::uint32_t>(run("min.NaN")), 0x7FFFFFFFu);
+  const std::vector<std::string> of_nan = {"min.NaN", "max.NaN", "min.abs.NaN", "max.abs.NaN"};
+  for (const std::string& form : of_nan) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(run(form)), 0x7FFFFFFFu) << form;
+  }
+  values[4] = 3.0f;
+  const std::vector<float> of_numbers = {-7.5f, 3.0f, 0.0f, 7.5f};
+  for (std::size_t i = 0; i < of_nan.size(); ++i) EXPECT_EQ(run(of_nan[i]), of_numbers[i]);
 }
 
 TEST(Elect, OneLaneOfTheMaskIsTheLeader) {
