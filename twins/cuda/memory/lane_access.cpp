@@ -27,12 +27,22 @@ bool inside(std::uint64_t address, unsigned bytes, std::uint64_t limit) {
   return address <= limit && bytes <= limit - address;
 }
 
+/// The reason that there is no extent for the access.
+std::string why_not(const Launch& launch, std::uint64_t address, unsigned bytes) {
+  const ExtentPtr found = launch.space->find(address);
+  if (found == nullptr || bytes > found->end() - address) {
+    return launch.space->describe(address, bytes);
+  }
+  return Space::place(*found, address) + ", is not accessible to device " +
+         std::to_string(launch.device);
+}
+
 bool locate_global(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
                    AccessFlags access, bool constant, Spot& spot) {
   const Extent* const extent = extent_of(warp, address, bytes);
   const Launch& launch = *warp.block->launch;
   if (extent == nullptr) {
-    return out_of_bounds(warp, lane, access, bytes, launch.space->describe(address, bytes));
+    return out_of_bounds(warp, lane, access, bytes, why_not(launch, address, bytes));
   }
   if ((access & kWrite) != 0 && extent->read_only) {
     return out_of_bounds(warp, lane, access, bytes,

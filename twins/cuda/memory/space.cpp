@@ -60,6 +60,10 @@ struct Space::State {
     const auto next = live.lower_bound(begin);
     return next != live.end() && next->first - begin < bytes;
   }
+  bool is_reserved(std::uint64_t address) const {
+    const auto next = reserved.upper_bound(address);
+    return next != reserved.begin() && address - std::prev(next)->first < std::prev(next)->second;
+  }
   void insert(const std::shared_ptr<Extent>& extent) {
     extent->number = next_number++;
     live[extent->begin] = extent;
@@ -267,6 +271,9 @@ std::string Space::describe(std::uint64_t address, std::uint64_t bytes) const {
     return at + " is " + counted(past) + " past the end of " + name_of(*before);
   }
   if (ahead < kNear) return at + " is " + counted(ahead) + " before " + name_of(*next->second);
+  if (state_->is_reserved(address)) {
+    return at + " is reserved, and no device has access to memory there";
+  }
   return at + (address < 4096 ? " is no address: a null pointer" : " is in no allocation");
 }
 
