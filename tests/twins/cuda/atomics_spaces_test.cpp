@@ -145,5 +145,95 @@ TEST(CudaAtomicsSpaces, HalvesAreReduced) {
             0x41000000u);
 }
 
+// --- 128 bits
+
+/// Kernel k(cell, out): 16 bytes and 16 more for each thread. %v is {thread + 1, 100 - thread}.
+std::string wide_kernel(const std::string& code) {
+  return twin_test::module(
+      ".visible .entry k(.param .u64 cell, .param .u64 out) {\n"
+      "  .reg .b64 %cell, %out, %x, %y;\n  .reg .b32 %t;\n  .reg .b128 %v, %w, %d;\n"
+      "  .reg .pred %p;\n  .shared .align 16 .b8 s[16];\n  ld.param.u64 %cell, [cell];\n"
+      "  ld.param.u64 %out, [out];\n  mov.u32 %t, %tid.x;\n  mad.wide.u32 %out, %t, 16, %out;\n"
+      "  cvt.u64.u32 %x, %t;\n  sub.u64 %y, 100, %x;\n  add.u64 %x, %x, 1;\n"
+      "  mov.b128 %v, {%x, %y};\n" +
+      code + "\n  ret;\n}\n");
+}
+
+struct WideResult {
+  std::vector<U64> cell, before;
+};
+WideResult run_wide(const std::string& code, const std::vector<U64>& start, unsigned threads) {
+  twin_test::Buffer<U64> cell(start), out(std::size_t{2} * threads, 0);
+  EXPECT_EQ(twin_test::launch(wide_kernel(code), "k", 1, threads, {&cell.address, &out.address}),
+            CUDA_SUCCESS)
+      << code << cuda_twin_last_message() << cuda_twin_last_fault();
+  return {cell.read(), out.read()};
+}
+
+TEST(CudaAtomicsSpaces, ExchangesOf128Bits) {
+  Gpu gpu;
+  const std::string fill =
+      "setp.eq.u32 %p, %t, 0; @%p ld.global.b128 %d, [%cell]; @%p st.shared.b128 [s], %d;"
+      " bar.sync 0;\n";
+  const std::string copy =
+      "\nbar.sync 0; @%p ld.shared.b128 %w, [s]; @%p st.global.b128 [%cell], %w;";
+  const std::string keep = " st.global.b128 [%out], %d;";
+  for (const std::string& code : {"atom.global.exch.b128 %d, [%cell], %v;" + keep,
+                                  "atom.acq_rel.gpu.exch.b128 %d, [%cell], %v;" + keep,
+                                  fill + "atom.shared.exch.b128 %d, [s], %v;" + keep + copy}) {
+    const WideResult result = run_wide(code, {7, 8}, 4);
+    EXPECT_EQ(result.before, (std::vector<U64>{7, 8, 1, 100, 2, 99, 3, 98})) << code;
+    EXPECT_EQ(result.cell, (std::vector<U64>{4, 97})) << code;
+  }
+  EXPECT_EQ(run_wide("atom.exch.b128 _, [%cell], %v;", {7, 8}, 3).cell, (std::vector<U64>{3, 98}));
+}
+
+TEST(CudaAtomicsSpaces, SwapsOf128Bits) {
+  Gpu gpu;
+  // Each lane expects the value that the lane before it writes; the third one another high word.
+  const std::string code =
+      "sub.u64 %x, %x, 1; add.u64 %y, %y, 1; setp.eq.u32 %p, %t, 2; @%p add.u64 %y, %y, 1;\n"
+      "mov.b128 %w, {%x, %y}; atom.global.cas.b128 %d, [%cell], %w, %v;"
+      " st.global.b128 [%out], %d;";
+  const WideResult result = run_wide(code, {0, 101}, 4);
+  EXPECT_EQ(result.before, (std::vector<U64>{0, 101, 1, 100, 2, 99, 2, 99}));
+  EXPECT_EQ(result.cell, (std::vector<U64>{2, 99}));
+}
+
+TEST(CudaAtomicsSpaces, CountersOf128BitsOnHostThreads) {
+  Gpu gpu;
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_THREADS", "4"), 1);
+  twin_test::Buffer<U64> cell(std::vector<U64>{0, 0});
+  // Both words count: a swap of one word alone would show.
+  const std::string text = wide_kernel(
+      "ld.relaxed.gpu.global.b128 %w, [%cell];\nagain:\n  mov.b128 {%x, %y}, %w;\n"
+      "  add.u64 %x, %x, 1;\n  add.u64 %y, %y, 3;\n  mov.b128 %v, {%x, %y};\n"
+      "  atom.relaxed.gpu.global.cas.b128 %d, [%cell], %w, %v;\n"
+      "  mov.b128 {%x, %y}, %d;\n  .reg .b64 %m, %n;\n  mov.b128 {%m, %n}, %w;\n"
+      "  mov.b128 %w, %d;\n  setp.ne.u64 %p, %x, %m;\n  @%p bra again;\n");
+  ASSERT_EQ(twin_test::launch(text, "k", 50, 32, {&cell.address, &cell.address}), CUDA_SUCCESS)
+      << cuda_twin_last_message() << cuda_twin_last_fault();
+  EXPECT_EQ(cell.read(), (std::vector<U64>{1600, 4800}));
+}
+
+TEST(CudaAtomicsSpaces, FormsOf128BitsThatDoNotExist) {
+  Gpu gpu;
+  CUmodule loaded = nullptr;
+  for (const char* code :
+       {"atom.global.add.b128 %d, [%cell], %v;", "red.global.exch.b128 [%cell], %v;",
+        "atom.global.exch.b128 %d, [%cell], 0;", "atom.global.exch.b128 %x, [%cell], %v;"}) {
+    EXPECT_EQ(twin_test::load(wide_kernel(code), &loaded), CUDA_ERROR_INVALID_PTX) << code;
+  }
+  const std::string form = "{ .reg .b128 v, d; atom.sys.exch.b128 d, [%l0], v; }";
+  const auto loads = [&](const char* version, const char* target) {
+    const CUresult code = twin_test::load(twin_test::frame<U32>(form, version, target), &loaded);
+    if (code == CUDA_SUCCESS) (void)cuModuleUnload(loaded);
+    return code;
+  };
+  EXPECT_EQ(loads("8.4", "sm_90"), CUDA_SUCCESS);
+  EXPECT_EQ(loads("8.3", "sm_90"), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(loads("8.4", "sm_80"), CUDA_ERROR_INVALID_PTX);
+}
+
 }  // namespace
 }  // namespace atomics_spaces_test

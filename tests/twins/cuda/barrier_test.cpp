@@ -216,6 +216,30 @@ TEST(Barrier, FencesOfEveryForm) {
   }
 }
 
+TEST(Barrier, FencesOfSharedMemoryOnly) {
+  Gpu gpu;
+  const auto code_of = [](const std::string& form, const char* version) {
+    CUmodule loaded = nullptr;
+    const CUresult code = twin_test::load(
+        module(".visible .entry k() {\n  " + form + ";\n  ret;\n}\n", version), &loaded);
+    if (code == CUDA_SUCCESS) (void)cuModuleUnload(loaded);
+    return code;
+  };
+  for (const std::string proxy : {"fence.", "fence.proxy.async::generic."}) {
+    for (const std::string form : {"acquire.sync_restrict::shared::cluster.cluster",
+                                   "release.sync_restrict::shared::cta.cluster"}) {
+      EXPECT_EQ(code_of(proxy + form, "8.6"), CUDA_SUCCESS) << proxy << form;
+      EXPECT_EQ(code_of(proxy + form, "8.5"), CUDA_ERROR_INVALID_PTX) << proxy << form;
+    }
+    for (const std::string form :
+         {"release.sync_restrict::shared::cluster.cluster",
+          "acquire.sync_restrict::shared::cta.cluster",
+          "acquire.sync_restrict::shared::cluster.gpu", "acquire.sync_restrict::shared::cluster"}) {
+      EXPECT_EQ(code_of(proxy + form, "8.6"), CUDA_ERROR_INVALID_PTX) << proxy << form;
+    }
+  }
+}
+
 // --- Errors of the text
 
 TEST(Barrier, NumbersAndCountsOutOfRangeDoNotLoad) {

@@ -486,8 +486,14 @@ TEST(CudaExamplesOfModules, Load) {
 TEST(CudaExamplesOfFamilies, LoadForANewerTarget) {
   Gpu gpu("b200");
   std::string log;
-  const std::string code = "redux.sync.min.abs.NaN.f32 x, y, mask;";
-  EXPECT_EQ(load_text(kernel_of(code, "9.0", "sm_100a"), &log), CUDA_SUCCESS) << log;
+  for (const char* code :
+       {"redux.sync.min.abs.NaN.f32 x, y, mask;", "add.rp.ftz.f32x2 l0, l1, l2;",
+        "fma.rp.ftz.f32x2 l0, l1, l2, l3;", "atom.shared.b128.cas wide, [sh], wide, wide1;",
+        "atom.global.b128.exch wide, [gbl], wide1;",
+        "ld.global.L2::evict_last.v8.f32 {f0, _, f2, f3, f4, f5, f6, f7}, [addr];"}) {
+    EXPECT_EQ(load_text(kernel_of(code, "9.0", "sm_100a"), &log), CUDA_SUCCESS)
+        << code << ": " << log;
+  }
 }
 
 /// Examples that the document's grammar does not have: a rounding or a type is absent, a state
@@ -512,13 +518,9 @@ TEST(CudaExamplesOfFamilies, RefusesThoseWithoutAGrammar) {
 TEST(CudaExamplesOfFamilies, RefusesThoseThatAreMissing) {
   Gpu gpu("b200");
   for (const char* code :
-       {"add.rp.ftz.f32x2 l0, l1, l2;", "fma.rp.ftz.f32x2 l0, l1, l2, l3;",
-        "fma.rn.oob.f16 h0, h1, h2, h3;", "fma.rn.oob.relu.bf16x2 p1, p2, p3, p4;",
+       {"fma.rn.oob.f16 h0, h1, h2, h3;", "fma.rn.oob.relu.bf16x2 p1, p2, p3, p4;",
         "cvt.rs.f16x2.f32 p1, f0, f1, p2;", "cvt.rn.satfinite.e2m3x2.f32 h0, f0, f1;",
         "ld.f32 d, [ptr].unified;", "prefetch.const.tensormap [ptr];",
-        "atom.shared.b128.cas wide, [sh], wide, wide1;",
-        "atom.global.b128.exch wide, [gbl], wide1;",
-        "ld.global.L2::evict_last.v8.f32 {f0, _, f2, f3, f4, f5, f6, f7}, [addr];",
         "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {p1, p2}, {p1, p2, p3, p4}, {p5, p6}, "
         "{p1, p2};",
         "st.async.sys.release.global.u32 [gbl], r0;"}) {

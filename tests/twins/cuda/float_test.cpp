@@ -1,7 +1,7 @@
 // Arithmetic of f32 and f64 against the host's, in its rounding modes.
 #include <algorithm>
 
-#include "floats.h"
+#include "host_floats.h"
 
 namespace float_test {
 namespace {
@@ -9,89 +9,6 @@ namespace {
 using namespace twin_test;
 using std::uint32_t;
 using std::uint64_t;
-
-template <class Bits>
-struct Host;  // of the bits
-template <>
-struct Host<uint32_t> {
-  using Float = float;
-  static constexpr Format kFormat = kF32;
-  static constexpr const char* kName = "f32";
-};
-template <>
-struct Host<uint64_t> {
-  using Float = double;
-  static constexpr Format kFormat = kF64;
-  static constexpr const char* kName = "f64";
-};
-
-/// f32 results have one NaN; f64 ones the first operand's, quiet, or the default.
-template <class Bits, class... In>
-Bits with_nan(typename Host<Bits>::Float result, In... operands) {
-  if (!std::isnan(result)) return std::bit_cast<Bits>(result);
-  if constexpr (sizeof(Bits) == 4) {
-    return 0x7FFFFFFFu;
-  } else {
-    Bits nan = 0;
-    ((nan = nan == 0 && is_nan(operands, kF64) ? operands | 0x0008000000000000u : nan), ...);
-    return nan != 0 ? nan : 0xFFF8000000000000u;
-  }
-}
-
-template <class Bits, class Operation, class... In>
-Bits on_host(int mode, Operation operation, In... operands) {
-  using Float = typename Host<Bits>::Float;
-  volatile Float result = 0;
-  {
-    const HostRounding rounding(mode);
-    result = operation(std::bit_cast<Float>(operands)...);
-  }
-  return with_nan<Bits>(result, operands...);
-}
-
-// The operations, with volatile between operands and result so that none is moved.
-template <class T>
-T sum_of(T a, T b) {
-  volatile T x = a;
-  volatile T y = b;
-  return x + y;
-}
-template <class T>
-T difference_of(T a, T b) {
-  volatile T x = a;
-  volatile T y = b;
-  return x - y;
-}
-template <class T>
-T product_of(T a, T b) {
-  volatile T x = a;
-  volatile T y = b;
-  return x * y;
-}
-template <class T>
-T quotient_of(T a, T b) {
-  volatile T x = a;
-  volatile T y = b;
-  return x / y;
-}
-template <class T>
-T fma_of(T a, T b, T c) {
-  volatile T x = a;
-  volatile T y = b;
-  volatile T z = c;
-  return std::fma(x, y, z);
-}
-template <class T>
-T root_of(T a) {
-  volatile T x = a;
-  return std::sqrt(x);
-}
-
-template <class Bits>
-std::pair<std::vector<Bits>, std::vector<Bits>> float_pairs() {
-  const auto edges = float_edges<Bits>(Host<Bits>::kFormat, 12);
-  return crossed(edges, edges);
-}
 
 template <class Bits>
 void expect_binary(const std::string& name,
@@ -184,15 +101,6 @@ TEST(CudaFloat, ReciprocalsAndRootsInAllRoundings) {
   expect_roots<uint64_t>();
 }
 
-uint32_t flushed(uint32_t bits) {
-  return static_cast<uint32_t>(flush(bits, kF32));
-}
-
-uint32_t clamped(uint32_t bits) {
-  if (is_nan(bits, kF32) || (bits & 0x80000000u) != 0) return 0;
-  return bits > 0x3F800000u ? 0x3F800000u : bits;
-}
-
 TEST(CudaFloat, FtzFlushesOperandsAndResults) {
   Gpu gpu;
   const auto [a, b] = float_pairs<uint32_t>();
@@ -235,31 +143,31 @@ TEST(CudaFloat, SatClampsToZeroAndOneAndNanToZero) {
     expect_lanes<uint32_t>(
         std::string("add.") + mode.name + ".sat.f32 %d, %a, %b",
         [&](uint32_t x, uint32_t y) {
-          return clamped(on_host<uint32_t>(mode.fenv, sum_of<float>, x, y));
+          return saturated(on_host<uint32_t>(mode.fenv, sum_of<float>, x, y));
         },
         a, b);
     expect_lanes<uint32_t>(
         std::string("sub.") + mode.name + ".sat.f32 %d, %a, %b",
         [&](uint32_t x, uint32_t y) {
-          return clamped(on_host<uint32_t>(mode.fenv, difference_of<float>, x, y));
+          return saturated(on_host<uint32_t>(mode.fenv, difference_of<float>, x, y));
         },
         a, b);
     expect_lanes<uint32_t>(
         std::string("mul.") + mode.name + ".sat.f32 %d, %a, %b",
         [&](uint32_t x, uint32_t y) {
-          return clamped(on_host<uint32_t>(mode.fenv, product_of<float>, x, y));
+          return saturated(on_host<uint32_t>(mode.fenv, product_of<float>, x, y));
         },
         a, b);
     expect_lanes<uint32_t>(
         std::string("mad.") + mode.name + ".sat.f32 %d, %a, %b, %a",
         [&](uint32_t x, uint32_t y) {
-          return clamped(on_host<uint32_t>(mode.fenv, fma_of<float>, x, y, x));
+          return saturated(on_host<uint32_t>(mode.fenv, fma_of<float>, x, y, x));
         },
         a, b);
     expect_lanes<uint32_t>(
         std::string("fma.") + mode.name + ".ftz.sat.f32 %d, %a, %b, %a",
         [&](uint32_t x, uint32_t y) {
-          return clamped(flushed(
+          return saturated(flushed(
               on_host<uint32_t>(mode.fenv, fma_of<float>, flushed(x), flushed(y), flushed(x))));
         },
         a, b);
@@ -311,7 +219,7 @@ TEST(CudaFloat, ModifiersWithoutARounding) {
               if (ftz) x = flushed(x), y = flushed(y);
               uint32_t result = with_nan<uint32_t>(operation.single(f32(x), f32(y)));
               if (ftz) result = flushed(result);
-              return sat ? clamped(result) : result;
+              return sat ? saturated(result) : result;
             },
             a, b);
       }

@@ -158,5 +158,92 @@ TEST(CudaMemoryWidths, StoresWriteTheirWidthOnly) {
   }
 }
 
+// --- 256 bits
+
+struct Wide {
+  const char* name;
+  std::string load, store;  ///< of eight words at %a, in reverse
+};
+std::vector<Wide> wide_forms() {
+  const std::string words = "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}";
+  const std::string backwards = "{%r7, %r6, %r5, %r4, %r3, %r2, %r1, %r0}";
+  const std::string longs = "{%l0, %l1, %l2, %l3}";
+  // A long has two words: their order changes by mov.
+  std::string swap;
+  for (const std::string k : {"0", "1", "2", "3"}) {
+    swap += " mov.b64 {%r0, %r1}, %l" + k + "; mov.b64 %l" + k + ", {%r1, %r0};";
+  }
+  const auto store_longs = [&](const std::string& type) {
+    return swap + " st.global" + type + " [%a], {%l3, %l2, %l1, %l0};";
+  };
+  return {{"words", "ld.global.v8.b32 " + words + ", [%a];",
+           "st.global.v8.b32 [%a], " + backwards + ";"},
+          {"floats", "ld.v8.f32 " + words + ", [%a];", "st.v8.f32 [%a], " + backwards + ";"},
+          {"volatile", "ld.volatile.global.v8.s32 " + words + ", [%a];",
+           "st.volatile.global.v8.u32 [%a], " + backwards + ";"},
+          {"longs", "ld.global.v4.b64 " + longs + ", [%a];", store_longs(".v4.b64")},
+          {"nc", "ld.global.nc.v4.f64 " + longs + ", [%a];", store_longs(".v4.s64")},
+          {"relaxed", "ld.relaxed.gpu.global.v4.u64 " + longs + ", [%a];",
+           swap + " st.relaxed.gpu.global.v4.u64 [%a], {%l3, %l2, %l1, %l0};"}};
+}
+
+std::string wide_kernel(const std::string& code) {
+  return module(
+      ".visible .entry k(.param .u64 p) {\n  .reg .b64 %a, %l<4>;\n  .reg .b32 %t, %r<8>;\n"
+      "  .reg .b16 %h<8>;\n  .shared .align 32 .b8 s[256];\n"
+      "  ld.param.u64 %a, [p];\n  mov.u32 %t, %tid.x;\n  mad.wide.u32 %a, %t, 32, %a;\n  " +
+          code + "\n  ret;\n}\n",
+      "8.8", "sm_100");
+}
+
+TEST(CudaMemoryWidths, VectorsOf256Bits) {
+  Gpu gpu("b200");
+  for (const Wide& form : wide_forms()) {
+    for (const unsigned threads : {32u, 5u}) {
+      std::vector<std::uint32_t> words(256);
+      for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = i * 0x01010101u;
+      Buffer<std::uint32_t> data(words);
+      ASSERT_EQ(
+          launch(wide_kernel(form.load + form.store), "k", Dim(1), Dim(threads), {&data.address}),
+          CUDA_SUCCESS)
+          << form.name << cuda_twin_last_message() << cuda_twin_last_fault();
+      for (std::uint32_t i = 0; i < 8 * threads; ++i) words[i] = (i ^ 7) * 0x01010101u;
+      EXPECT_EQ(data.read(), words) << form.name;
+    }
+  }
+}
+
+TEST(CudaMemoryWidths, VectorsOf256BitsAreAligned) {
+  Gpu gpu("b200");
+  Buffer<std::uint32_t> data(64, 0);
+  const std::string load = "ld.global.v4.b64 {%l0, _, _, %l3}, [%a+16];";
+  EXPECT_EQ(launch(wide_kernel(load), "k", Dim(1), Dim(1), {&data.address}),
+            CUDA_ERROR_MISALIGNED_ADDRESS);
+}
+
+TEST(CudaMemoryWidths, VectorsThatAreTooWide) {
+  Gpu gpu("b200");
+  const std::string words = " {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, ";
+  const struct {
+    std::string code;
+    const char* reason;
+  } rows[] = {{"ld.shared.v8.b32" + words + "[s];", "are for .global"},
+              {"ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7}, [%a];", "at most 128"},
+              {"ld.global.v8.b64 {%l0, %l1, %l2, %l3, %l0, %l1, %l2, %l3}, [%a];", "at most 128"},
+              {"ldu.global.v8.b32" + words + "[%a];", "at most 128"},
+              {"ld.global.v3.b32 {%r0, %r1, %r2}, [%a];", "2, 4 or 8 elements"}};
+  std::string log;
+  CUmodule loaded = nullptr;
+  for (const auto& row : rows) {
+    EXPECT_EQ(load(wide_kernel(row.code), &loaded, &log), CUDA_ERROR_INVALID_PTX) << row.code;
+    EXPECT_NE(log.find(row.reason), std::string::npos) << row.code << ": " << log;
+  }
+  const std::string good = "ld.global.v8.b32" + words + "[%l0];";
+  for (const Isa& isa : {Isa{"8.7", "sm_100"}, Isa{"8.8", "sm_90"}}) {
+    EXPECT_EQ(load(frame<std::uint32_t>(good, isa.version, isa.target), &loaded),
+              CUDA_ERROR_INVALID_PTX);
+  }
+}
+
 }  // namespace
 }  // namespace memory_widths_test

@@ -13,6 +13,31 @@ using std::uint32_t;
 using std::uint64_t;
 using std::uint8_t;
 
+/// Index, sizes and position of the thread as vectors; the fourth component is 0.
+TEST(CudaMoves, VectorsOfSpecialRegisters) {
+  Gpu gpu;
+  const std::string text = module(
+      ".visible .entry k(.param .u64 out) {\n  .reg .b64 %a;\n  .reg .b32 %r<20>;\n"
+      "  .reg .pred %p, %q;\n  ld.param.u64 %a, [out];\n"
+      "  mov.v4.u32 {%r0, %r1, %r2, %r3}, %tid;\n  mov.v4.b32 {%r4, %r5, %r6, %r7}, %ntid;\n"
+      "  mov.v4.s32 {%r8, %r9, %r10, _}, %ctaid;\n"
+      "  mov.v4.u32 {%r12, %r13, %r14, %r15}, %nctaid;\n"
+      "  mad.lo.u32 %r16, %r2, 3, %r1;\n  mad.lo.u32 %r16, %r16, 2, %r0;\n"
+      "  setp.eq.u32 %p, %r16, 17;\n  mad.lo.u32 %r17, %r10, 4, %r9;\n"
+      "  setp.eq.and.u32 %p, %r17, 7, %p;\n  @!%p ret;\n"
+      "  st.global.v4.u32 [%a], {%r0, %r1, %r2, %r3};\n"
+      "  st.global.v4.u32 [%a+16], {%r4, %r5, %r6, %r7};\n"
+      "  st.global.v4.u32 [%a+32], {%r8, %r9, %r10, %r3};\n"
+      "  st.global.v4.u32 [%a+48], {%r12, %r13, %r14, %r15};\n  ret;\n}\n");
+  const Buffer<uint32_t> out(16, 9);
+  CUdeviceptr at = out.address;
+  ASSERT_EQ(launch(text, "k", Dim(1, 4, 2), Dim(2, 3, 3), {&at}), CUDA_SUCCESS)
+      << cuda_twin_last_message();
+  EXPECT_EQ(out.read(), (std::vector<uint32_t>{1, 2, 2, 0, 2, 3, 3, 0, 0, 3, 1, 0, 1, 4, 2, 0}));
+  expect_refused({"mov.v2.u32 {%r0, %r1}, %tid", "mov.v4.u32 {%r0, %r1, %r2, %r3}, %laneid",
+                  "mov.v4.u32 {%r0, %r1, %r2, %r3}, %tid.x"});
+}
+
 TEST(CudaMoves, RegistersOfAllTypes) {
   Gpu gpu;
   for (const char* type : {"b16", "u16", "s16"}) {

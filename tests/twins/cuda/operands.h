@@ -116,8 +116,9 @@ std::pair<std::vector<T>, std::vector<T>> pairs() {
 
 /// Runs `code` for all elements of the inputs and compares with expected(a, b, ...).
 template <class Out, class Expected, class... In>
-void expect_lanes(const std::string& code, Expected expected, const std::vector<In>&... inputs) {
-  const std::vector<Out> results = lanes<Out>(code, inputs...);
+void expect_lanes_of(const Isa& isa, const std::string& code, Expected expected,
+                     const std::vector<In>&... inputs) {
+  const std::vector<Out> results = lanes_of<Out>(isa, code, inputs...);
   std::size_t count = 0;
   for (std::size_t i = 0; i < results.size() && count < 4; ++i) {
     const Out wanted = static_cast<Out>(expected(inputs[i]...));
@@ -128,6 +129,11 @@ void expect_lanes(const std::string& code, Expected expected, const std::vector<
     ADD_FAILURE() << code << " of" << operands << " is " << std::to_string(results[i]) << ", not "
                   << std::to_string(wanted);
   }
+}
+
+template <class Out, class Expected, class... In>
+void expect_lanes(const std::string& code, Expected expected, const std::vector<In>&... inputs) {
+  expect_lanes_of<Out>(Isa{}, code, expected, inputs...);
 }
 
 /// Each of these is refused when the module is loaded, with a reason.

@@ -207,10 +207,17 @@ std::string frame(const std::string& code, const char* version = "8.5",
   return module(body, version, target);
 }
 
+/// Of a module.
+struct Isa {
+  const char* version = "8.5";
+  const char* target = "sm_90";
+};
+
 /// Runs frame() once for each element of the inputs, 32 to a block; 32 elements if there is no
 /// input. A failure is one of the test, and gives zeros.
 template <class Out, class... In>
-std::vector<Out> lanes(const std::string& code, const std::vector<In>&... inputs) {
+std::vector<Out> lanes_of(const Isa& isa, const std::string& code,
+                          const std::vector<In>&... inputs) {
   std::size_t count = sizeof...(In) == 0 ? 32 : 0;
   ((count = inputs.size() > count ? inputs.size() : count), ...);
   const std::size_t warps = (count + 31) / 32;
@@ -220,8 +227,8 @@ std::vector<Out> lanes(const std::string& code, const std::vector<In>&... inputs
   CUresult result = CUDA_SUCCESS;
   const auto execute = [&](auto&... buffers) {
     std::vector<void*> args = {&buffers.address..., &results.address};
-    result = launch(frame<Out, In...>(code), "lanes", Dim(static_cast<unsigned>(warps)), Dim(32),
-                    args, 0, &log);
+    result = launch(frame<Out, In...>(code, isa.version, isa.target), "lanes",
+                    Dim(static_cast<unsigned>(warps)), Dim(32), args, 0, &log);
   };
   const auto with = [&](Buffer<In>&&... buffers) { execute(buffers...); };
   with(Buffer<In>(detail::whole_warps(inputs, total))...);
@@ -233,6 +240,10 @@ std::vector<Out> lanes(const std::string& code, const std::vector<In>&... inputs
   std::vector<Out> values = results.read();
   values.resize(count);
   return values;
+}
+template <class Out, class... In>
+std::vector<Out> lanes(const std::string& code, const std::vector<In>&... inputs) {
+  return lanes_of<Out>(Isa{}, code, inputs...);
 }
 
 /// The result of loading frame() around `code`. With no types given, %a, %b, %c, %e and %d have 32

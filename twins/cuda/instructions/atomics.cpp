@@ -1,6 +1,7 @@
 // The grammar of atom and red.
 #include "cuda/instructions/atomics.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
@@ -18,6 +19,7 @@ struct Atomic {
   CacheHints hints;
   bool noftz = false;
   bool returns = true;
+  bool is_sys = false;  ///< has the scope .sys
 };
 
 bool take_order(Binder& binder, Atomic& atomic) {
@@ -29,6 +31,8 @@ bool take_order(Binder& binder, Atomic& atomic) {
   const std::size_t which = order.value_or(0);
   atomic.extra.release = which == 1 || which == 3;
   atomic.extra.acquire = which >= 2;
+  const auto& modifiers = binder.instruction().modifiers;
+  atomic.is_sys = std::find(modifiers.begin(), modifiers.end(), "sys") != modifiers.end();
   return take_scope(binder, false);
 }
 
@@ -50,9 +54,6 @@ bool take_element(Binder& binder, Atomic& atomic) {
     atomic.extra.vector = 2u << *vector;
   }
   atomic.type = binder.take_type();
-  if (atomic.type == Type::kB128) {
-    return binder.fail("the twin has no atomic operations of 128 bits");
-  }
   atomic.extra.bytes = ptx::bits_of(atomic.type) / 8;
   return atomic.type != Type::kNone;
 }
@@ -70,12 +71,13 @@ bool check_type(Binder& binder, const Atomic& atomic) {
       {Type::kBf16, {7, 8}, 90, true},   {Type::kF16x2, {6, 2}, 60, true},
       {Type::kBf16x2, {7, 8}, 90, true}, {Type::kF64, {5, 0}, 60, false},
       {Type::kF32, {2, 0}, 20, false},   {Type::kU64, {1, 2}, 12, false},
-      {Type::kS64, {3, 1}, 32, false},
+      {Type::kS64, {3, 1}, 32, false},   {Type::kB128, {8, 3}, 90, false},
   };
   for (const Row& row : kRows) {
     if (row.type != atomic.type) continue;
     if (row.noftz && !atomic.noftz) return binder.fail("needs .noftz");
     if (!row.noftz && atomic.noftz) return binder.fail("has no .noftz for this type");
+    if (row.type == Type::kB128 && atomic.is_sys && !binder.need({8, 4})) return false;
     return binder.need(row.version, row.sm);
   }
   return !atomic.noftz || binder.fail("has no .noftz for this type");

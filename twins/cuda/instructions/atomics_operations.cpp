@@ -1,6 +1,7 @@
 // The operations of atom and red. Lanes go in order, so that sums of floats in one warp are always
 // the same.
 #include <bit>
+#include <cstring>
 #include <limits>
 
 #include "cuda/instructions/atomics.h"
@@ -205,6 +206,32 @@ Next atomic_vector(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 
+/// .exch and .cas of 128 bits: two words of 64 for each lane.
+template <bool kCompares>
+Next atomic_wide(Warp& warp, const Op& op, LaneMask active) {
+  constexpr std::size_t kBytes = 16;
+  Spots spots;
+  if (!atomic_spots(warp, op, active, spots)) return Next::kSwitch;
+  const auto* const b = lanes_of<std::uint64_t>(warp, op.args[2]);
+  const auto* const c = kCompares ? lanes_of<std::uint64_t>(warp, op.args[3]) : b;
+  auto* const to =
+      op.args[0].bank == Bank::kNone ? nullptr : lanes_of<std::uint64_t>(warp, op.args[0]);
+  Fingerprint fingerprint(active);
+  const std::unique_lock lock = lock_wide(true);
+  for (LaneMask left = active; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    std::byte* const at = place_of_lane(spots, lane, kBytes);
+    std::uint64_t old[2];
+    std::memcpy(old, at, kBytes);
+    const bool writes = !kCompares || std::memcmp(old, b + 2 * lane, kBytes) == 0;
+    if (writes) std::memcpy(at, c + 2 * lane, kBytes);
+    if (to != nullptr) std::memcpy(to + 2 * lane, old, kBytes);
+    fingerprint.add(at, old[0]);
+    fingerprint.add(at, old[1]);
+  }
+  return fingerprint.finish(warp, MemoryExtra::of(op));
+}
+
 struct Row {
   AtomicOp operation;
   ptx::Type type;
@@ -230,6 +257,8 @@ constexpr Row kRows[] = {
     {AtomicOp::kCas, Type::kB16, atomic<Cas<U16>>},
     {AtomicOp::kCas, Type::kB32, atomic<Cas<U32>>},
     {AtomicOp::kCas, Type::kB64, atomic<Cas<U64>>},
+    {AtomicOp::kExch, Type::kB128, atomic_wide<false>},
+    {AtomicOp::kCas, Type::kB128, atomic_wide<true>},
     {AtomicOp::kAdd, Type::kU32, atomic<AtomicAdd<U32>>},
     {AtomicOp::kAdd, Type::kS32, atomic<AtomicAdd<U32>>},
     {AtomicOp::kAdd, Type::kU64, atomic<AtomicAdd<U64>>},

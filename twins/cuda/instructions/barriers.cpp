@@ -1,4 +1,5 @@
 // bar barrier membar fence
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -201,6 +202,27 @@ std::optional<Scope> take_fence_scope(Binder& b) {
   return *scope < 2 ? Scope::kBlock : Scope::kDevice;  // a cluster is one block
 }
 
+/// .acquire.sync_restrict::shared::cluster.cluster, .release.sync_restrict::shared::cta.cluster
+bool bind_restricted_fence(Binder& b, Scope scope) {
+  if (!b.need({8, 6}, 90)) return false;
+  const bool acquires = b.take_first("acquire") && b.take_first("sync_restrict::shared::cluster");
+  const bool releases =
+      !acquires && b.take_first("release") && b.take_first("sync_restrict::shared::cta");
+  if ((!acquires && !releases) || !b.take("cluster")) {
+    return b.fail(
+        "expected .acquire.sync_restrict::shared::cluster.cluster or "
+        ".release.sync_restrict::shared::cta.cluster");
+  }
+  return emit_fence(b, scope);
+}
+
+bool is_restricted(const Binder& b) {
+  const auto& modifiers = b.instruction().modifiers;
+  return std::any_of(modifiers.begin(), modifiers.end(), [](std::string_view modifier) {
+    return modifier.starts_with("sync_restrict");
+  });
+}
+
 /// fence.proxy.KIND and fence.proxy.tensormap::generic.{acquire,release}.scope
 bool bind_proxy_fence(Binder& b) {
   if (b.take("alias")) return b.need({7, 5}, 70) && emit_fence(b);
@@ -211,6 +233,7 @@ bool bind_proxy_fence(Binder& b) {
   if (b.take("async.global") || b.take("async.shared::cta") || b.take("async.shared::cluster")) {
     return b.need({8, 0}, 90) && emit_fence(b);
   }
+  if (b.take("async::generic")) return bind_restricted_fence(b, Scope::kNone);
   if (!b.take("tensormap::generic")) return b.fail("unknown proxy");
   if (!b.need({8, 3}, 90)) return false;
   const auto direction = b.take_one_of({"acquire", "release"});
@@ -232,6 +255,7 @@ bool bind_fence(Binder& b) {
     if (!b.take("release") || !b.take("cluster")) return b.fail("expected .release.cluster");
     return b.need({8, 0}, 90) && emit_fence(b);
   }
+  if (is_restricted(b)) return bind_restricted_fence(b, Scope::kBlock);
   const auto order = b.take_one_of({"sc", "acq_rel", "acquire", "release"});
   if (order && *order >= 2 && !b.need({8, 6}, 90)) return false;
   const auto scope = take_fence_scope(b);

@@ -2,64 +2,16 @@
 // roundings compute lane by lane with integers (directed.h).
 #include <cmath>
 
-#include "cuda/instructions/directed.h"
 #include "cuda/instructions/float_forms.h"
+#include "cuda/instructions/float_operations.h"
 #include "cuda/instructions/lanes.h"
-#include "cuda/instructions/wide_sums.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
 
 using ptx::Type;
 
-// Each operation has `nearest`, and `directed` for finite and infinite operands.
-struct Add {
-  static constexpr unsigned kInputs = 2;
-  template <class T>
-  [[gnu::always_inline]] static T nearest(T a, T b, T) {
-    return a + b;
-  }
-  template <class T>
-  static T directed(T a, T b, T, Rounding rounding) {
-    return fma_rounded(a, T{1}, b, rounding);
-  }
-};
-struct Sub {
-  static constexpr unsigned kInputs = 2;
-  template <class T>
-  [[gnu::always_inline]] static T nearest(T a, T b, T) {
-    return a - b;
-  }
-  template <class T>
-  static T directed(T a, T b, T, Rounding rounding) {
-    return fma_rounded(a, T{1}, -b, rounding);
-  }
-};
-struct Mul {
-  static constexpr unsigned kInputs = 2;
-  template <class T>
-  [[gnu::always_inline]] static T nearest(T a, T b, T) {
-    return a * b;
-  }
-  template <class T>
-  static T directed(T a, T b, T, Rounding rounding) {
-    const T zero = std::signbit(a) != std::signbit(b) ? -T{0} : T{0};
-    return fma_rounded(a, b, zero, rounding);
-  }
-};
-struct Fma {
-  static constexpr unsigned kInputs = 3;
-  [[gnu::always_inline]] static float nearest(float a, float b, float c) {
-    return fma_nearest(a, b, c);
-  }
-  [[gnu::always_inline]] static double nearest(double a, double b, double c) {
-    return __builtin_fma(a, b, c);
-  }
-  template <class T>
-  static T directed(T a, T b, T c, Rounding rounding) {
-    return fma_rounded(a, b, c, rounding);
-  }
-};
+// These have the form of those in float_operations.h.
 struct Div {
   static constexpr unsigned kInputs = 2;
   template <class T>
@@ -141,27 +93,8 @@ Next run_double(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 
-// Op::extra of a directed op.
-constexpr std::uint32_t kRoundingBits = 3;
-constexpr std::uint32_t kFtzBit = 4;
-constexpr std::uint32_t kSatBit = 8;
-
 template <class Operation>
-float directed_lane(float a, float b, float c, std::uint32_t flags) {
-  if ((flags & kFtzBit) != 0) {
-    a = flushed(a);
-    b = flushed(b);
-    c = flushed(c);
-  }
-  const auto rounding = static_cast<Rounding>(flags & kRoundingBits);
-  const bool nan = a != a || b != b || c != c;
-  float value = nan ? float_of(kFloatNan) : Operation::directed(a, b, c, rounding);
-  if ((flags & kFtzBit) != 0) value = flushed(value);
-  return (flags & kSatBit) != 0 ? saturated(value) : canonical(value);
-}
-
-template <class Operation>
-double directed_lane(double a, double b, double c, std::uint32_t flags) {
+double directed_double(double a, double b, double c, std::uint32_t flags) {
   const auto rounding = static_cast<Rounding>(flags & kRoundingBits);
   const bool nan = a != a || b != b || c != c;
   const double value = nan ? a + b + c : Operation::directed(a, b, c, rounding);
@@ -174,7 +107,11 @@ Next run_directed(Warp& warp, const Op& op, LaneMask active) {
   const Sources<Operation, T> from(warp, op);
   for (unsigned i = 0; i < kLanes; ++i) {
     if ((active >> i & 1) == 0) continue;
-    to[i] = directed_lane<Operation>(from.a[i], from.b[i], from.c[i], op.extra);
+    if constexpr (sizeof(T) == 4) {
+      to[i] = directed_single<Operation>(from.a[i], from.b[i], from.c[i], op.extra);
+    } else {
+      to[i] = directed_double<Operation>(from.a[i], from.b[i], from.c[i], op.extra);
+    }
   }
   return Next::kOn;
 }
@@ -195,25 +132,28 @@ Handler handler_of(const FloatForm& form) {
 template <class Operation>
 bool bind_form(Binder& binder, const FloatForm& form) {
   if (form.relu) return binder.fail("it has no .relu");
-  const auto rounding = static_cast<std::uint32_t>(form.rounding.value_or(Rounding::kNearest));
-  const std::uint32_t extra = rounding | (form.ftz ? kFtzBit : 0) | (form.sat ? kSatBit : 0);
-  return emit_float(binder, handler_of<Operation>(form), form.type, Operation::kInputs, extra);
+  return emit_float(binder, handler_of<Operation>(form), form.type, Operation::kInputs,
+                    float_flags(form));
 }
 
 template <class Operation, HalfOperation kHalf>
 bool bind_float_sum(Binder& binder) {
-  const auto form = read_float_form(binder, kAllFloats);
+  const auto form = read_float_form(binder, kArithmeticFloats);
   if (!form) return false;
+  if (is_pair_or_mixed(binder, *form)) return bind_pair_or_mixed(binder, *form, kHalf);
   if (form->is_half()) return bind_half_arithmetic(binder, *form, kHalf);
   return bind_form<Operation>(binder, *form);
 }
 
 bool bind_fma(Binder& binder) {
-  const auto form = read_float_form(binder, kAllFloats);
+  const auto form = read_float_form(binder, kArithmeticFloats);
   if (!form) return false;
   if (!form->rounding) return binder.fail("it needs a rounding: .rn, .rz, .rm or .rp");
+  if (is_pair_or_mixed(binder, *form)) {
+    return bind_pair_or_mixed(binder, *form, HalfOperation::kFma);
+  }
   if (form->is_half()) return bind_half_arithmetic(binder, *form, HalfOperation::kFma);
-  return bind_form<Fma>(binder, *form);
+  return bind_form<FloatFma>(binder, *form);
 }
 
 // Instructions of f32 and f64 that need a rounding and have no .sat.
@@ -230,7 +170,7 @@ bool bind_mad(Binder& binder) {
   const auto form = read_float_form(binder, {Type::kF32, Type::kF64});
   if (!form) return false;
   if (!form->rounding) return binder.fail("it needs a rounding: .rn, .rz, .rm or .rp");
-  return bind_form<Fma>(binder, *form);
+  return bind_form<FloatFma>(binder, *form);
 }
 
 bool bind_div(Binder& binder) {
@@ -248,9 +188,9 @@ bool bind_sqrt(Binder& binder) {
 }
 
 constexpr Opcode kArithmeticOpcodes[] = {
-    {"add", {1, 0}, 0, bind_float_sum<Add, HalfOperation::kAdd>, has_float_type},
-    {"sub", {1, 0}, 0, bind_float_sum<Sub, HalfOperation::kSub>, has_float_type},
-    {"mul", {1, 0}, 0, bind_float_sum<Mul, HalfOperation::kMul>, has_float_type},
+    {"add", {1, 0}, 0, bind_float_sum<FloatAdd, HalfOperation::kAdd>, has_float_type},
+    {"sub", {1, 0}, 0, bind_float_sum<FloatSub, HalfOperation::kSub>, has_float_type},
+    {"mul", {1, 0}, 0, bind_float_sum<FloatMul, HalfOperation::kMul>, has_float_type},
     {"fma", {1, 4}, 0, bind_fma, nullptr},
     {"mad", {1, 0}, 0, bind_mad, has_float_type},
     {"div", {1, 0}, 0, bind_div, has_float_type},

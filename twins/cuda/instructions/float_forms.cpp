@@ -14,7 +14,7 @@ bool allowed(Binder& binder, const FloatForm& form) {
   if (form.ftz && (is_double || form.is_bf16())) {
     return binder.fail(".ftz is for f32, f16 and f16x2");
   }
-  if (form.sat && (is_double || form.is_bf16())) {
+  if (form.sat && (is_double || form.is_bf16() || form.type == Type::kF32x2)) {
     return binder.fail(".sat is for f32, f16 and f16x2");
   }
   if (form.relu && !form.is_half()) return binder.fail(".relu is for 16-bit types");

@@ -15,6 +15,10 @@ namespace cuda_twin::CUDA_TWIN_LEVEL {
 inline constexpr std::initializer_list<ptx::Type> kAllFloats = {
     ptx::Type::kF16,    ptx::Type::kF16x2, ptx::Type::kBf16,
     ptx::Type::kBf16x2, ptx::Type::kF32,   ptx::Type::kF64};
+/// Those of sums and products.
+inline constexpr std::initializer_list<ptx::Type> kArithmeticFloats = {
+    ptx::Type::kF16, ptx::Type::kF16x2, ptx::Type::kBf16, ptx::Type::kBf16x2,
+    ptx::Type::kF32, ptx::Type::kF32x2, ptx::Type::kF64};
 
 /// {.rn .rz .rm .rp}{.ftz}{.sat}{.relu}.type
 struct FloatForm {
@@ -38,6 +42,10 @@ bool emit_float(Binder& binder, Handler run, ptx::Type type, unsigned inputs,
 
 enum class HalfOperation : std::uint8_t { kAdd, kSub, kMul, kFma };
 bool bind_half_arithmetic(Binder& binder, const FloatForm& form, HalfOperation operation);
+
+/// add sub mul fma of .f32x2, and add sub fma of .f32.f16 and .f32.bf16. float_mixed.cpp
+bool is_pair_or_mixed(const Binder& binder, const FloatForm& form);
+bool bind_pair_or_mixed(Binder& binder, const FloatForm& form, HalfOperation operation);
 
 /// For the approximate forms of opcodes that have others too. The modifiers after .approx or .full
 /// are still to be read.

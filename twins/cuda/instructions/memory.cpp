@@ -75,8 +75,9 @@ bool check_semantics(Binder& binder, const Access& access) {
 }
 
 bool take_vector(Binder& binder, MemoryExtra& extra) {
-  const auto vector = binder.take_one_of({"v2", "v4"});
-  extra.vector = !vector ? 1 : *vector == 0 ? 2 : 4;
+  if (binder.take("v3")) return binder.fail("a vector has 2, 4 or 8 elements");
+  const auto vector = binder.take_one_of({"v2", "v4", "v8"});
+  extra.vector = vector ? 2u << *vector : 1;
   return true;
 }
 
@@ -92,6 +93,18 @@ bool take_access(Binder& binder, Access& access) {
          check_cache_hints(binder, access.hints, *space) && check_semantics(binder, access);
 }
 
+/// 256 bits are .v8 of 32 bits or .v4 of 64, in global memory.
+bool check_size(Binder& binder, const MemoryExtra& extra) {
+  const unsigned bytes = extra.bytes * extra.vector;
+  if (bytes <= 16 && extra.vector < 8) return true;
+  if (bytes != 32 || extra.vector < 4) {
+    return binder.fail("a vector has at most 128 bits, or 256 as .v8 of 32 bits or .v4 of 64");
+  }
+  const bool global = extra.space == PtxSpace::kGlobal || extra.space == PtxSpace::kGeneric;
+  if (!global) return binder.fail("vectors of 256 bits are for .global and generic addresses");
+  return binder.need({8, 8}, 100);
+}
+
 Type take_memory_type(Binder& binder, MemoryExtra& extra) {
   const Type type = binder.take_type({Type::kB8, Type::kB16, Type::kB32, Type::kB64, Type::kB128,
                                       Type::kU8, Type::kU16, Type::kU32, Type::kU64, Type::kS8,
@@ -99,11 +112,7 @@ Type take_memory_type(Binder& binder, MemoryExtra& extra) {
   if (type == Type::kNone) return type;
   extra.bytes = ptx::bits_of(type) / 8;
   if (type == Type::kB128 && !binder.need({8, 3}, 70)) return Type::kNone;
-  if (extra.bytes * extra.vector > 16) {
-    binder.fail("a vector has at most 128 bits");
-    return Type::kNone;
-  }
-  return type;
+  return check_size(binder, extra) ? type : Type::kNone;
 }
 
 bool take_policy(Binder& binder, std::size_t index, bool policy) {
@@ -166,6 +175,7 @@ bool bind_uniform_load(Binder& binder) {
   if (!take_vector(binder, extra)) return false;
   const Type type = take_memory_type(binder, extra);
   if (type == Type::kNone || !binder.expect_operands(2, 2)) return false;
+  if (extra.bytes * extra.vector > 16) return binder.fail("a vector has at most 128 bits");
   return emit_load(binder, type, extra, false);
 }
 

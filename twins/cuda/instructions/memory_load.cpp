@@ -34,7 +34,7 @@ template <class M, class D>
 
 template <class S>
 struct Destinations {
-  S* to[4];
+  S* to[8];
   S unused[kLanes];
 };
 
@@ -116,6 +116,7 @@ Next load_wide(Warp& warp, const Op& op, LaneMask active) {
     return Next::kSwitch;
   }
   if (op.args[0].bank == Bank::kNone) return Next::kOn;
+  const std::unique_lock lock = lock_wide(extra.strong);
   auto* const to = lanes_of<std::uint64_t>(warp, op.args[0]);
   Fingerprint fingerprint(active);
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -130,6 +131,9 @@ Next load_wide(Warp& warp, const Op& op, LaneMask active) {
 template <class M, class D>
 Handler by_vector(unsigned vector, bool strong) {
   if (strong) return load_strong<M, D>;
+  if constexpr (sizeof(M) == 4) {
+    if (vector == 8) return load<M, D, 8>;
+  }
   return vector == 1 ? load<M, D, 1> : vector == 2 ? load<M, D, 2> : load<M, D, 4>;
 }
 

@@ -11,7 +11,7 @@ namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
 
 template <class S>
-void sources_of(Warp& warp, const Op& op, unsigned vector, const S* (&from)[4]) {
+void sources_of(Warp& warp, const Op& op, unsigned vector, const S* (&from)[8]) {
   for (unsigned k = 0; k < vector; ++k) {
     from[k] = lanes_of<S>(warp, vector == 1 ? op.args[0] : op.more[k]);
   }
@@ -28,7 +28,7 @@ Next store(Warp& warp, const Op& op, LaneMask active) {
   const MemoryExtra extra = MemoryExtra::of(op);
   Spots spots;
   if (!resolve(warp, op.args[1], op.immediate, extra, kWrite, active, spots)) return Next::kSwitch;
-  const S* from[4];
+  const S* from[8];
   sources_of<S>(warp, op, kVector, from);
   const auto same = [&](unsigned a, unsigned b) {
     bool equal = true;
@@ -70,7 +70,7 @@ Next store_strong(Warp& warp, const Op& op, LaneMask active) {
   if (!resolve(warp, op.args[1], op.immediate, extra, extra.access(kWrite), active, spots)) {
     return Next::kSwitch;
   }
-  const S* from[4];
+  const S* from[8];
   sources_of<S>(warp, op, extra.vector, from);
   for (unsigned i = 0; i < kLanes; ++i) {
     if ((active >> i & 1) == 0) continue;
@@ -94,6 +94,7 @@ Next store_wide(Warp& warp, const Op& op, LaneMask active) {
     return std::memcmp(from + 2 * a, from + 2 * b, 16) == 0;
   };
   if (!extra.strong && !stores_agree(warp, spots, active, same)) return Next::kSwitch;
+  const std::unique_lock lock = lock_wide(extra.strong);
   for (unsigned i = 0; i < kLanes; ++i) {
     if ((active >> i & 1) != 0) std::memcpy(place_of(spots, i, 16), from + 2 * i, 16);
   }
@@ -103,6 +104,9 @@ Next store_wide(Warp& warp, const Op& op, LaneMask active) {
 template <class M, class S>
 Handler by_vector_stored(unsigned vector, bool strong) {
   if (strong) return store_strong<M, S>;
+  if constexpr (sizeof(M) == 4) {
+    if (vector == 8) return store<M, S, 8>;
+  }
   return vector == 1 ? store<M, S, 1> : vector == 2 ? store<M, S, 2> : store<M, S, 4>;
 }
 

@@ -144,17 +144,39 @@ bool bind_mov_predicate(Binder& binder) {
   return binder.finish();
 }
 
+/// The components of %tid and its like.
+bool special_components(Binder& binder, ptx::Type type, Arg (&to)[4]) {
+  if (!binder.need({8, 3}, 70)) return false;
+  constexpr const char* kComponents[] = {".x", ".y", ".z", ".w"};
+  for (std::size_t k = 0; k < 4; ++k) {
+    ptx::Operand component = binder.operand(1);
+    component.name += kComponents[k];
+    to[k] = binder.source(component, type);
+  }
+  return !binder.failed();
+}
+
+bool vector_items(Binder& binder, ptx::Type type, std::size_t parts, Arg (&to)[4]) {
+  if (parts == 4 && binder.operand(1).kind == ptx::Operand::Kind::kSpecial) {
+    return special_components(binder, type, to);
+  }
+  const auto from = binder.vector(1, parts);
+  if (!from) return false;
+  for (std::size_t k = 0; k < parts; ++k) to[k] = binder.source((*from)[k], type);
+  return !binder.failed();
+}
+
 bool bind_mov_vector(Binder& binder, std::size_t parts) {
   const ptx::Type type =
       binder.take_type({kB16, kB32, kB64, kU16, kU32, kU64, kS16, kS32, kS64, kF32, kF64});
   if (ptx::bits_of(type) * parts > 128) return binder.fail("a vector has at most 128 bits");
   if (binder.failed() || !binder.expect_operands(2, 2)) return false;
   const auto to = binder.vector(0, parts);
-  const auto from = binder.vector(1, parts);
-  if (!to || !from) return false;
+  Arg from[4];
+  if (!to || !vector_items(binder, type, parts, from)) return false;
   Arg args[8];
   for (std::size_t k = 0; k < parts; ++k) {
-    args[parts + k] = binder.source((*from)[k], type);
+    args[parts + k] = from[k];
     args[k] = binder.destination((*to)[k], type, false, true);
   }
   if (binder.failed()) return false;

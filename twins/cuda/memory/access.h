@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "cuda/machine/block.h"
@@ -44,6 +45,10 @@ bool locate(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address, 
 /// enough: compilers copy the padding of structs there. False if the kernel ends.
 bool locate_and_check(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t address,
                       unsigned bytes, unsigned element, AccessFlags access, Spot& spot);
+
+/// A strong access of 128 bits is one step for all host threads: it holds this lock. Others get an
+/// empty one.
+std::unique_lock<std::mutex> lock_wide(bool strong);
 
 /// "shared address 0x40", or for global memory with the allocation.
 std::string name_of_spot(const Spot& spot);

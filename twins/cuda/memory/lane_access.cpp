@@ -246,6 +246,11 @@ bool locate_and_check(Warp& warp, unsigned lane, ptx::Space space, std::uint64_t
   return true;
 }
 
+std::unique_lock<std::mutex> lock_wide(bool strong) {
+  static std::mutex mutex;
+  return strong ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
+
 std::string name_of_spot(const Spot& spot) {
   if (spot.extent != nullptr) return Space::place(*spot.extent, spot.address);
   return std::string(ptx::name_of(spot.space)) + " address " + in_hex(spot.address);

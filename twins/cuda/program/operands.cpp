@@ -42,7 +42,7 @@ std::optional<std::uint64_t> bits_of_literal(const ptx::Literal& literal, Type t
     if (kind == Kind::kFloat || kind == Kind::kPred) return std::nullopt;
     return bits >= 64 ? literal.bits : literal.bits & ((std::uint64_t{1} << bits) - 1);
   }
-  const bool is_pair = type == Type::kF16x2 || type == Type::kBf16x2;
+  const bool is_pair = type == Type::kF16x2 || type == Type::kBf16x2 || type == Type::kF32x2;
   if (is_integer(kind) || is_pair || (bits != 32 && bits != 64)) return std::nullopt;
   const bool single = literal.kind == ptx::Literal::Kind::kSingle;
   if (single == (bits == 32)) return literal.bits;
@@ -122,6 +122,7 @@ Arg Binder::source(const Operand& operand, Type type, bool wider) {
       return arg;
     }
     case Operand::Kind::kLiteral: {
+      if (type == Type::kB128) break;
       const auto bits = bits_of_literal(operand.literal, type);
       if (bits) return literal(*bits, ptx::bits_of(type) > 32 ? 8 : 4);
       fail("the constant is none of type " + described(type));

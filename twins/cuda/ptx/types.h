@@ -36,6 +36,7 @@ enum class Type : std::uint8_t {
   kE5m2,
   kE4m3x2,
   kE5m2x2,
+  kF32x2,
 };  // clang-format off keeps the groups
 
 enum class Kind : std::uint8_t { kNone, kPred, kBits, kUnsigned, kSigned, kFloat };
