@@ -115,6 +115,51 @@ TEST(Driver, FunctionsAreFoundByNameAndVersion) {
   EXPECT_EQ(version, 12020);
 }
 
+/// A function that a linker or dlsym() finds in spite of the version.
+TEST(Driver, OlderDriversLackNewerFunctions) {
+  const Gpu gpu;
+  size_t free = 0, total = 0;
+  CUdeviceptr address = 0;
+  unsigned long long id = 0;
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status{};
+  cuda_twin_set("CUDA_TWIN_DRIVER", "11000");
+  TWIN_OK(cuMemGetInfo(&free, &total));  // 3.2
+  EXPECT_EQ(cuMemAllocAsync(&address, 64, nullptr), CUDA_ERROR_NOT_FOUND);
+  EXPECT_NE(std::string(cuda_twin_last_message()).find("of driver 11.2"), std::string::npos);
+  EXPECT_EQ(cuCtxGetId(nullptr, &id), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(cuGetProcAddress("cuInit", &function, 11000, 0, &status), CUDA_ERROR_NOT_FOUND);
+  cuda_twin_set("CUDA_TWIN_DRIVER", "11020");
+  TWIN_OK(cuMemAllocAsync(&address, 64, nullptr));
+  TWIN_OK(cuMemFreeAsync(address, nullptr));
+  EXPECT_EQ(cuCtxGetId(nullptr, &id), CUDA_ERROR_NOT_FOUND);
+  cuda_twin_set("CUDA_TWIN_DRIVER", "12000");
+  TWIN_OK(cuCtxGetId(nullptr, &id));
+}
+
+/// cuGetProcAddress of 11.3 has no status; cuDeviceGetUuid of 9.2 is as that of 11.4.
+TEST(Driver, FirstFormsOfFunctions) {
+  const Gpu gpu;
+  void* found = nullptr;
+  TWIN_OK(cuGetProcAddress("cuGetProcAddress", &found, 11030, 0, nullptr));
+  using FirstForm = CUresult (*)(const char*, void**, int, cuuint64_t);
+  const auto get = reinterpret_cast<FirstForm>(found);
+  EXPECT_NE(found, reinterpret_cast<void*>(&cuGetProcAddress));
+  cuda_twin_set("CUDA_TWIN_DRIVER", "11030");
+  TWIN_OK(get("cuMemAlloc", &found, 11030, 0));
+  EXPECT_EQ(found, reinterpret_cast<void*>(&cuMemAlloc));
+  EXPECT_EQ(get("cuLaunchKernelEx", &found, 12000, 0), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(get(nullptr, &found, 12000, 0), CUDA_ERROR_INVALID_VALUE);
+  TWIN_OK(get("cuDeviceGetUuid", &found, 11030, 0));
+  CUuuid first, second;
+  TWIN_OK(reinterpret_cast<CUresult (*)(CUuuid*, CUdevice)>(found)(&first, 0));
+  cuda_twin_set("CUDA_TWIN_DRIVER", "11020");
+  EXPECT_EQ(get("cuMemAlloc", &found, 11020, 0), CUDA_ERROR_NOT_FOUND);
+  cuda_twin_set("CUDA_TWIN_DRIVER", "13000");
+  TWIN_OK(cuDeviceGetUuid(&second, 0));
+  EXPECT_EQ(std::memcmp(&first, &second, sizeof first), 0);
+}
+
 TEST(Driver, PrimaryContextsAreCountedAndContextsStack) {
   const Gpu gpu;
   unsigned flags = 1;

@@ -50,6 +50,16 @@ CUresult copy_text(char* to, int length, const char* text) {
   return CUDA_SUCCESS;
 }
 
+CUresult uuid_of(CUuuid* uuid, CUdevice device) {
+  Device* found = nullptr;
+  CUDA_TWIN_TRY(need(uuid));
+  CUDA_TWIN_TRY(device_of(device, found));
+  std::memcpy(uuid->bytes, "CUDA twin dev ", 14);
+  uuid->bytes[14] = static_cast<char>(found->sm());
+  uuid->bytes[15] = static_cast<char>(found->ordinal);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 }  // namespace cuda_twin
 
@@ -84,15 +94,13 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 }
 
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  return call(__func__, [&]() -> CUresult {
-    Device* found = nullptr;
-    CUDA_TWIN_TRY(need(uuid));
-    CUDA_TWIN_TRY(device_of(device, found));
-    std::memcpy(uuid->bytes, "CUDA twin dev ", 14);
-    uuid->bytes[14] = static_cast<char>(found->sm());
-    uuid->bytes[15] = static_cast<char>(found->ordinal);
-    return CUDA_SUCCESS;
-  });
+  return call(__func__, [&] { return uuid_of(uuid, device); });
+}
+
+// The form before 11.4.
+#undef cuDeviceGetUuid
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return call(__func__, [&] { return uuid_of(uuid, device); });
 }
 
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {

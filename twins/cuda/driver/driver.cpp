@@ -83,6 +83,46 @@ Driver& driver() {
   return only;
 }
 
+namespace {
+
+/// A function that the driver of this version does not have, found by dlsym() all the same.
+CUresult refuse_newer(std::size_t function) {
+  const int first = first_driver_of(function);
+  if (first <= setting(Setting::kDriver)) return CUDA_SUCCESS;
+  return refuse(CUDA_ERROR_NOT_FOUND, "the function is of driver " + std::to_string(first / 1000) +
+                                          "." + std::to_string(first % 1000 / 10) +
+                                          ", CUDA_TWIN_DRIVER is older");
+}
+
+/// Finds a function for cuGetProcAddress; `status` says how that went.
+CUresult find_function(const char* symbol, void** function, int cuda_version, cuuint64_t flags,
+                       CUdriverProcAddressQueryResult& status) {
+  constexpr cuuint64_t kFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+  status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (symbol == nullptr || function == nullptr) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "symbol or function is null");
+  }
+  *function = nullptr;
+  if ((flags & ~kFlags) != 0) {
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  "the twin has no forms for a default stream of the"
+                  " thread: pass CU_STREAM_PER_THREAD");
+  }
+  const int version = std::min(cuda_version, static_cast<int>(setting(Setting::kDriver)));
+  bool known = false;
+  const ExportedFunction* const found = function_named(symbol, version, known);
+  if (found == nullptr) {
+    if (known) status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+    return refuse(CUDA_ERROR_NOT_FOUND,
+                  std::string(symbol) + (known ? " is newer than the version" : " is unknown"));
+  }
+  *function = found->address;
+  status = CU_GET_PROC_ADDRESS_SUCCESS;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
 CUresult admit(std::size_t function) {
   count_call(function);
   Driver& state = driver();
@@ -95,6 +135,7 @@ CUresult admit(std::size_t function) {
   if (in_host_function()) {
     return refuse(CUDA_ERROR_NOT_PERMITTED, "a host function may not call the driver");
   }
+  CUDA_TWIN_TRY(refuse_newer(function));
   if (setting(Setting::kMissing) == static_cast<std::int64_t>(function) + 1) {
     return refuse(CUDA_ERROR_NOT_FOUND, "the function is missing: CUDA_TWIN_MISSING");
   }
@@ -146,28 +187,21 @@ CUresult cuDriverGetVersion(int* version) {
 CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags,
                           CUdriverProcAddressQueryResult* status) {
   return query(__func__, [&]() -> CUresult {
-    constexpr cuuint64_t kFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
-    if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    if (symbol == nullptr || function == nullptr) {
-      return refuse(CUDA_ERROR_INVALID_VALUE, "symbol or function is null");
-    }
-    *function = nullptr;
-    if ((flags & ~kFlags) != 0) {
-      return refuse(CUDA_ERROR_INVALID_VALUE,
-                    "the twin has no forms for a default stream of the"
-                    " thread: pass CU_STREAM_PER_THREAD");
-    }
-    const int version = std::min(cudaVersion, static_cast<int>(setting(Setting::kDriver)));
-    bool known = false;
-    const ExportedFunction* const found = function_named(symbol, version, known);
-    if (found == nullptr) {
-      if (status != nullptr && known) *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-      return refuse(CUDA_ERROR_NOT_FOUND,
-                    std::string(symbol) + (known ? " is newer than the version" : " is unknown"));
-    }
-    *function = found->address;
-    if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
-    return CUDA_SUCCESS;
+    CUDA_TWIN_TRY(refuse_newer(function_index("cuGetProcAddress_v2")));
+    CUdriverProcAddressQueryResult found{};
+    const CUresult result = find_function(symbol, function, cudaVersion, flags, found);
+    if (status != nullptr) *status = found;
+    return result;
+  });
+}
+
+// The form before 12.0.
+#undef cuGetProcAddress
+CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags) {
+  return query(__func__, [&]() -> CUresult {
+    CUDA_TWIN_TRY(refuse_newer(function_index("cuGetProcAddress")));
+    CUdriverProcAddressQueryResult found{};
+    return find_function(symbol, function, cudaVersion, flags, found);
   });
 }
 

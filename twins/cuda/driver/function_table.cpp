@@ -8,9 +8,15 @@
 #include "cuda/call.h"
 #include "cuda/settings.h"
 
-// The form before 12.8, whose name is a macro for the newer one.
+// First forms, whose names are macros for the newer ones.
 #undef cuEventElapsedTime
-extern "C" CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
+#undef cuGetProcAddress
+#undef cuDeviceGetUuid
+extern "C" {
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
+CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags);
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device);
+}
 
 namespace cuda_twin {
 namespace {
@@ -68,6 +74,10 @@ std::size_t function_index(const char* symbol) {
     if (std::strcmp(kFunctions[index].symbol, symbol) == 0) return index;
   }
   return kNoFunction;
+}
+
+int first_driver_of(std::size_t function) {
+  return function < std::size(kFunctions) ? kFunctions[function].first_driver : 0;
 }
 
 void count_call(std::size_t function) {

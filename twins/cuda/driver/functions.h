@@ -20,6 +20,8 @@ inline constexpr std::size_t kNoFunction = ~std::size_t{0};
 std::size_t count_functions();
 /// By symbol: the place in symbols.txt, from 0.
 std::size_t function_index(const char* symbol);
+/// The first version of the driver that has the function; 0 for kNoFunction.
+int first_driver_of(std::size_t function);
 void count_call(std::size_t function);
 std::uint64_t calls_of(const char* symbol);
 void reset_call_counts();
