@@ -160,6 +160,36 @@ TEST(Driver, FirstFormsOfFunctions) {
   EXPECT_EQ(std::memcmp(&first, &second, sizeof first), 0);
 }
 
+TEST(Driver, PinnedMemoryOfAnIntegratedDeviceIsTheDevices) {
+  constexpr size_t kBytes = size_t{64} << 20;
+  for (const char* profile : {"orin", "h200"}) {
+    const Gpu gpu(profile);
+    size_t before = 0, during = 0, after = 0;
+    void* host = nullptr;
+    TWIN_OK(cuMemGetInfo(&before, nullptr));
+    TWIN_OK(cuMemHostAlloc(&host, kBytes, 0));
+    TWIN_OK(cuMemGetInfo(&during, nullptr));
+    TWIN_OK(cuMemFreeHost(host));
+    TWIN_OK(cuMemGetInfo(&after, nullptr));
+    const bool is_shared = std::string(profile) == "orin";
+    EXPECT_EQ(before - during, is_shared ? kBytes : 0) << profile;
+    EXPECT_EQ(after, before) << profile;
+  }
+  const Gpu gpu("orin");
+  cuda_twin_set("CUDA_TWIN_MEMORY", std::to_string(kBytes).c_str());
+  cuda_twin_reset();
+  CUcontext context = nullptr;
+  void* host = nullptr;
+  TWIN_OK(cuInit(0));
+  TWIN_OK(cuDevicePrimaryCtxRetain(&context, 0));
+  TWIN_OK(cuCtxSetCurrent(context));
+  EXPECT_EQ(cuMemHostAlloc(&host, 2 * kBytes, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  TWIN_OK(cuMemHostAlloc(&host, kBytes, 0));
+  CUdeviceptr device = 0;
+  EXPECT_EQ(cuMemAlloc(&device, 512), CUDA_ERROR_OUT_OF_MEMORY);
+  TWIN_OK(cuMemFreeHost(host));
+}
+
 TEST(Driver, PrimaryContextsAreCountedAndContextsStack) {
   const Gpu gpu;
   unsigned flags = 1;

@@ -28,11 +28,18 @@ CUresult pin(Context& context, void** host, size_t bytes, unsigned flags) {
   if (fault_is_due(Setting::kFailPinned)) {
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, "CUDA_TWIN_FAIL_PINNED");
   }
+  Device* const charged = context.device->profile->integrated ? context.device : nullptr;
+  if (charged != nullptr && !charge(*charged, bytes)) {
+    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the memory that device and host share is full");
+  }
   const ExtentPtr extent =
       state.space->allocate(bytes, 4096, context.device->ordinal, MemoryKind::kPinned);
-  if (extent == nullptr) return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
+  if (extent == nullptr) {
+    if (charged != nullptr) refund(*charged, bytes);
+    return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the host has no memory");
+  }
   const std::lock_guard lock(state.memory_mutex);
-  state.hosts[extent->begin] = {bytes, flags, false, context.id};
+  state.hosts[extent->begin] = {bytes, flags, false, context.id, charged};
   *host = extent->data;
   return CUDA_SUCCESS;
 }
@@ -55,15 +62,18 @@ bool overlaps(std::uint64_t begin, std::uint64_t bytes) {
 
 CUresult forget(std::uint64_t begin, bool registered, CUresult otherwise) {
   Driver& state = driver();
+  HostRange range;
   {
     const std::lock_guard lock(state.memory_mutex);
     const auto at = state.hosts.find(begin);
     if (at == state.hosts.end() || at->second.registered != registered) {
       return refuse(otherwise, "no such range of the host begins there");
     }
+    range = at->second;
     state.hosts.erase(at);
   }
   state.space->remove(begin);
+  if (range.charged != nullptr) refund(*range.charged, range.bytes);
   return CUDA_SUCCESS;
 }
 
@@ -147,7 +157,7 @@ CUresult cuMemHostRegister(void* host, size_t bytes, unsigned int flags) {
                            read_only) == nullptr) {
       return refuse(CUDA_ERROR_OUT_OF_MEMORY, "the range was not registered");
     }
-    state.hosts[begin] = {bytes, flags, true, context.id};
+    state.hosts[begin] = {bytes, flags, true, context.id, nullptr};
     return CUDA_SUCCESS;
   });
 }

@@ -155,6 +155,8 @@ struct HostRange {
   unsigned flags = 0;
   bool registered = false;    ///< by cuMemHostRegister
   std::uint64_t context = 0;  ///< id
+  /// Pinned memory of an integrated device is the device's memory, too. Null: it takes none.
+  Device* charged = nullptr;
 };
 
 /// Everything the library knows. There is one; it is never destroyed, as calls come while a process
