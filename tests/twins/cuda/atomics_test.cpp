@@ -237,6 +237,23 @@ TEST(CudaAtomics, VectorsOfHalvesHaveExtremes) {
             CUDA_SUCCESS);
 }
 
+// Of 1 and 2, which is 0x4000 in both formats.
+TEST(CudaAtomics, VectorsOfTwoHalvesHaveExtremes) {
+  Gpu gpu;
+  for (const auto& [type, one] : {std::pair<std::string, U32>{"f16", 0x3C00}, {"bf16", 0x3F80}}) {
+    const std::vector<U32> start = {one << 16 | 0x4000, 5, 5, 5};
+    const std::string operands = "mov.b16 %h1, " + std::to_string(one) + "; mov.b16 %h2, 0x4000;\n";
+    const auto of = [&, t = type](const std::string& operation) {
+      return of_words(operands + "atom.global." + operation + ".noftz.v2." + t +
+                          " {%h3, %h4}, [%rd0], {%h1, %h2};\nst.global.v2.b16 [%rd1], {%h3, %h4};",
+                      start);
+    };
+    EXPECT_EQ(of("max").second, (std::vector<U32>{0x40004000, 5, 5, 5})) << type;
+    EXPECT_EQ(of("min").second, (std::vector<U32>{one << 16 | one, 5, 5, 5})) << type;
+    EXPECT_EQ(of("max").first[0], start[0]) << type;
+  }
+}
+
 // 1 + 1 is 0x4000 in f16 and in bf16.
 TEST(CudaAtomics, VectorsOfHalvesAdd) {
   Gpu gpu;

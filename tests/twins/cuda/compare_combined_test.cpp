@@ -178,6 +178,8 @@ TEST(CudaCompareCombined, SetOfHalvesWithIntegerResults) {
       "set.lt.s32.f16 %d, %a, %b", [](uint16_t x, uint16_t) { return x == 0x3C00 ? 0 : ~0u; }, a,
       b);
   expect_lanes<uint32_t>(
+      "set.lt.ftz.s32.f16 %d, %a, %b", [](uint16_t, uint16_t) { return 0; }, a, b);
+  expect_lanes<uint32_t>(
       "set.le.ftz.s32.f16 %d, %a, %b", [](uint16_t, uint16_t) { return ~0u; }, a, b);
 }
 

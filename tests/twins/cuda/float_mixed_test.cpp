@@ -48,6 +48,8 @@ TEST(CudaFloatMixed, SumsAndProductsOfPairs) {
     };
     expect_lanes_of<uint64_t>(kIsa, operation.name + ".f32x2 %d, %a, %b",
                               expected(FE_TONEAREST, false), a, b);
+    expect_lanes_of<uint64_t>(kIsa, operation.name + ".ftz.f32x2 %d, %a, %b",
+                              expected(FE_TONEAREST, true), a, b);
     for (const Mode& mode : kModes) {
       const std::string name = operation.name + "." + mode.name;
       expect_lanes_of<uint64_t>(kIsa, name + ".f32x2 %d, %a, %b", expected(mode.fenv, false), a, b);

@@ -18,7 +18,7 @@ std::string kernel(const std::string& before, const std::string& body) {
   .reg .b16 %h<8>;
   .reg .b128 %q<3>;
   ld.param.u64 %in, [in];
-  ld.param.u64 %out, [out];
+  ld.param::entry.u64 %out, [out];
 )" + body + R"(
   ret;
 }
@@ -103,6 +103,21 @@ TEST(CudaMemoryWidths, NarrowLoadsExtendToTheRegister) {
     for (std::size_t i = 0; i < at; ++i) {
       EXPECT_EQ(out[i], rows[i].expected) << space.name << " " << rows[i].load;
     }
+  }
+}
+
+TEST(CudaMemoryWidths, VolatileAccesses) {
+  Gpu gpu;
+  const std::string code =
+      "ld.volatile.SPACE.s8 %y, [%x]; st.volatile.global.b64 [%out], %y;\n"
+      "ld.volatile.SPACE.u8 %y, [%x]; st.volatile.global.b64 [%out+8], %y;\n"
+      "ld.volatile.SPACE.b8 %h0, [%x+3]; st.volatile.SPACE.b8 [%x+2], %h0;\n"
+      "ld.volatile.SPACE.b32 %r0, [%x]; st.volatile.SPACE.b32 [%x+8], %r0;\n"
+      "ld.volatile.SPACE.b64 %y, [%x+8]; st.volatile.global.b64 [%out+16], %y;\n";
+  for (const Space& space : {spaces()[0], spaces()[1]}) {
+    const auto out = run(space, in_space(space, code)).out;
+    const std::vector<std::uint64_t> expected = {0xFFFFFFFFFFFFFF80, 0x80, 0x080706058181FF80};
+    EXPECT_EQ(std::vector<std::uint64_t>(out.begin(), out.begin() + 3), expected) << space.name;
   }
 }
 
