@@ -5,7 +5,8 @@
 
 #include "consumer.h"
 
-/* As programs made with the vendor's header have them in memory. */
+/* As programs made with the vendor's header of 13.0 have them in memory. */
+#if !defined(CONSUMER_VENDOR_HEADER) || CUDA_VERSION >= 13000
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(CUDA_MEMCPY2D) == 128, "CUDA_MEMCPY2D");
@@ -13,6 +14,7 @@ _Static_assert(sizeof(CUDA_MEMCPY3D) == 200, "CUDA_MEMCPY3D");
 _Static_assert(sizeof(CUgraphNodeParams) == 256, "CUgraphNodeParams");
 _Static_assert(sizeof(CUtensorMap) == 128, "CUtensorMap");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
+#endif
 
 static const char kAdd[] =
     ".version 7.0\n"
