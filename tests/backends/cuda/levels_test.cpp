@@ -13,8 +13,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::int64_t kColumns = 70;  // a whole tile of the kernel, and some
-constexpr std::int64_t kRows = 45;
+// Sanitizers make the twin ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::int64_t kColumns = 18, kRows = 20;
+#else
+constexpr std::int64_t kColumns = 70, kRows = 45;  // a whole tile of the kernel, and some
+#endif
 
 class CudaLevels : public CudaDevices {
  protected:
