@@ -267,11 +267,12 @@ consume() {
   fi
 }
 
-# Every case of every operation on every profile of the twin, in three orders of its work. Only "custom" may be left to the CPU. And what
-# takes long of the tests.
+# Every case of every operation on every profile of the twin, in three orders of its work. Only "custom" may be left to the CPU. Then the
+# tests that take long.
 cuda_step() {
   local profile seed
-  build/release/bin/backends_tests --gtest_also_run_disabled_tests --gtest_filter='CudaDecode.DISABLED_*'
+  build/release/bin/backends_tests --gtest_also_run_disabled_tests --gtest_filter='CudaDecode.DISABLED_*' | tee build/cuda-long
+  grep -q '^\[       OK \]' build/cuda-long || fail "no long test of CUDA ran"
   for profile in p40 t4 a100 rtx4090 orin h200 b200; do
     for seed in 1 2 3; do
       CUDA_TWIN_PROFILE=$profile CUDA_TWIN_ORDER=$seed build/release/bin/shunt check-ops --device cuda0 \

@@ -165,7 +165,10 @@ Status Context::wait_until_idle(StreamHandle stream, std::chrono::milliseconds m
 
 Status Context::wait_until_complete(EventHandle event) const {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + health_->timeout();
+  // Behind a lost device its work may wait for ever.
+  const auto most =
+      driver_->losses() == 0 ? health_->timeout() : std::min(health_->timeout(), kMostForAWord);
+  const auto end = Clock::now() + most;
   for (int i = 0;; ++i) {
     SHUNT_ASSIGN(const Status32 status, query<&Symbols::event_query>(event));
     if (status != kNotReady) return check(status, name_of<&Symbols::event_query>());
@@ -178,25 +181,36 @@ Status Context::wait_until_complete(EventHandle event) const {
 }
 
 Status Context::add_stream(StreamHandle stream) {
-  EventHandle mark = nullptr;
-  SHUNT_TRY(call<&Symbols::event_create>(&mark, kEventBlockingSync | kEventDisableTiming));
+  auto mark = std::make_shared<Mark>(*this);
+  SHUNT_TRY(call<&Symbols::event_create>(&mark->event, kEventBlockingSync | kEventDisableTiming));
   const std::lock_guard lock(streams_mutex_);
-  streams_.emplace_back(stream, mark);
+  streams_.emplace_back(stream, std::move(mark));
   return ok();
 }
 
 void Context::remove_stream(StreamHandle stream) {
   const std::lock_guard lock(streams_mutex_);
-  const auto found = std::ranges::find(streams_, stream, &decltype(streams_)::value_type::first);
-  if (found == streams_.end()) return;
-  release<&Symbols::event_destroy>(found->second);
-  streams_.erase(found);
+  std::erase_if(streams_, [&](const auto& each) { return each.first == stream; });
+}
+
+Context::Mark::~Mark() {
+  if (event != nullptr) context.release<&Symbols::event_destroy>(event);
 }
 
 Status Context::wait_for_streams() const {
-  const std::lock_guard lock(streams_mutex_);
-  for (const auto& [stream, mark] : streams_) SHUNT_TRY(call<&Symbols::event_record>(mark, stream));
-  for (const auto& [stream, mark] : streams_) SHUNT_TRY(wait_until_complete(mark));
+  SHUNT_TRY(check_health());
+  std::vector<std::shared_ptr<Mark>> marks;
+  {
+    const std::lock_guard lock(streams_mutex_);
+    for (const auto& [stream, mark] : streams_) {
+      const Status recorded = call<&Symbols::event_record>(mark->event, stream);
+      // Otherwise nothing reports when its work ends.
+      if (!recorded && !health_->is_lost()) health_->lose_hung(recorded.error());
+      SHUNT_TRY(recorded);
+      marks.push_back(mark);
+    }
+  }
+  for (const auto& mark : marks) SHUNT_TRY(wait_until_complete(mark->event));
   return ok();
 }
 

@@ -103,8 +103,9 @@ class Context {
   void release(Arguments... arguments) const {
     (void)call<Member>(arguments...);
   }
-  /// The same, for memory and modules. The driver lets such calls wait for all work of the context,
-  /// so first the work submitted so far is waited for: a device that hangs counts as lost.
+  /// The same, for memory and modules. In the driver such calls wait for all work of the context.
+  /// So first the work submitted so far is waited for: a device that hangs counts as lost. Work
+  /// that another thread submits meanwhile is waited for by the driver, without a limit.
   template <auto Member, class... Arguments>
   void release_idle(Arguments... arguments) const {
     if (wait_for_streams()) release<Member>(arguments...);
@@ -149,6 +150,16 @@ class Context {
     Status32 status_;
   };
 
+  /// An event behind the work of a stream. Whoever waits for it keeps it.
+  struct Mark {
+    explicit Mark(const Context& of) : context(of) {}
+    Mark(const Mark&) = delete;
+    Mark& operator=(const Mark&) = delete;
+    ~Mark();
+    const Context& context;
+    EventHandle event = nullptr;
+  };
+
   template <auto Member, class... Arguments>
   Result<Status32> query_unchecked(Arguments... arguments) const {
     const Current current(*this);
@@ -179,7 +190,7 @@ class Context {
   DevicePointer own_word_ = 0;  // written to see whether the device works
   mutable std::atomic<int> seen_losses_;
   mutable std::mutex streams_mutex_;
-  std::vector<std::pair<StreamHandle, EventHandle>> streams_;  // and marks behind their work
+  std::vector<std::pair<StreamHandle, std::shared_ptr<Mark>>> streams_;
 };
 
 }  // namespace shunt::cuda

@@ -1,5 +1,5 @@
 # How kernels become PTX: shunt_cuda_modules(); for tests, shunt_cuda_ptx().
-# -DSHUNT_CUDA_CLANG=PATH gives another one. What was found is not kept, and a build configures again when a clang++ was installed.
+# -DSHUNT_CUDA_CLANG=PATH names another compiler. What was found is not kept, and a build configures again when a clang++ was installed.
 file(GLOB installed_compilers CONFIGURE_DEPENDS /usr/bin/clang++* /usr/local/bin/clang++*)
 set(cuda_clangs ${SHUNT_CUDA_CLANG})
 if(NOT cuda_clangs)

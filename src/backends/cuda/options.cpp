@@ -25,6 +25,7 @@ Status check_memory(std::string_view text) {
 }
 
 Status check_level(std::string_view text) {
+  static_assert(kLevels.size() == 2);
   return check_word(text, {"auto", kLevels[0].name, kLevels[1].name});
 }
 

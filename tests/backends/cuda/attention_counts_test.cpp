@@ -1,4 +1,4 @@
-// What attention writes, by the counts of the twin: its result, and no scores.
+// The bytes that attention writes, by the counts of the twin: its result, and no scores.
 #include <gtest/gtest.h>
 
 #include "backends/cuda/cuda_devices.h"

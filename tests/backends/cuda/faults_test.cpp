@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "backends/cuda/cuda_devices.h"
@@ -194,7 +195,7 @@ TEST_F(CudaFaultsOfTime, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
   twin_.restart();
 }
 
-/// The driver lets calls that free memory wait for all work of the device.
+/// Calls of the driver that free memory wait for all work of the device.
 TEST_F(CudaFaultsOfTime, FreeingMemoryDoesNotBlockBehindATaskThatDoesNotEnd) {
   auto run = make_product();
   ASSERT_TRUE(run) << run.error().message();
@@ -202,8 +203,17 @@ TEST_F(CudaFaultsOfTime, FreeingMemoryDoesNotBlockBehindATaskThatDoesNotEnd) {
   ASSERT_TRUE(buffer);
   const auto frees = twin_.calls("cuMemFree_v2"), launches = twin_.calls("cuLaunchKernel");
   Status status = ok();
-  std::thread other([&] { status = (*run)->plan().run(); });
-  while (twin_.calls("cuLaunchKernel") < launches + 2) std::this_thread::yield();
+  std::atomic<bool> ended = false;
+  std::thread other([&] {
+    status = (*run)->plan().run();
+    ended = true;
+  });
+  const auto wait_for_more = [&](const char* function, std::uint64_t calls) {
+    while (twin_.calls(function) <= calls && !ended) std::this_thread::yield();
+  };
+  // Once it asks for an event, its launches are in the stream.
+  wait_for_more("cuLaunchKernel", launches + 1);
+  wait_for_more("cuEventQuery", twin_.calls("cuEventQuery"));
   buffer->reset();
   other.join();
   ASSERT_FALSE(status);

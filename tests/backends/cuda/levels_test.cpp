@@ -98,6 +98,7 @@ TEST_P(CudaLevelsOfProducts, HaveTheSameBits) {
   // IQ1_M has a shift for eight elements, too few for tensor cores.
   const bool has_tensor_kernel = trait(GetParam()).quantized && GetParam() != DType::kIQ1_M;
   EXPECT_EQ(tensor_instructions() > 0, has_tensor_kernel);
+  EXPECT_LE(twin_.all_counts().worst_bank_conflict, 1U) << "at most two passes over shared memory";
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 

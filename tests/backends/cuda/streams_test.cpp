@@ -27,7 +27,7 @@ class CudaStreams : public CudaDevices {
   }
   /// Of the last run, which has the same bits as those before.
   std::vector<double> output_of(const Network& network, int runs = 1) const {
-    auto run = GraphRun::create(network.graph, *devices(), network.leaves);
+    auto run = GraphRun::create(network.graph, *devices(), network.leaves, {.by_ability = true});
     EXPECT_TRUE(run) << run.error().message();
     std::vector<double> output;
     for (int i = 0; i < runs; ++i) {
@@ -157,20 +157,47 @@ TEST_F(CudaStreams, ResultsHaveTheSameBitsInEachOrderOfWork) {
   }
 }
 
+/// y = s + rms_norm(s) * w with s = a + b, which is read twice.
+Network residual() {
+  GraphBuilder g;
+  const auto input = [&](const char* name) {
+    return g.input(name, *make_tensor(DType::kF32, {300, 5}));
+  };
+  const auto a = input("a"), b = input("b");
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {300}));
+  const auto s = add(g, a, b);
+  EXPECT_TRUE(g.output(add(g, s, mul(g, rms_norm(g, s, {}), w)), "y"));
+  Network made{std::make_shared<const Graph>(std::move(*std::move(g).build())), {}};
+  for (const Value& leaf : {*a, *b, *w}) {
+    made.leaves[leaf.id] =
+        make_values({.sizes = max_sizes(made.graph->node(leaf.id).result.shape)}, leaf.id);
+  }
+  return made;
+}
+
 TEST_F(CudaStreams, FusedOperationsHaveTheSameBitsInFewerLaunches) {
-  const Network network = gemma();
-  const std::vector<double> fused = output_of(network);
-  const auto launches = twin_.all_counts().launches;
-  EXPECT_GT(twin_.counts("rms_norm_scaled").launches, 0U);
-  registry_.reset();
-  twin_.restart();
-  Options options = twin_.options();
-  options.backend_options["cuda"]["fuse"] = "off";
-  open(options);
-  const auto before = twin_.all_counts().launches;
-  EXPECT_EQ(output_of(network), fused);
-  EXPECT_EQ(twin_.counts("rms_norm_scaled").launches, 0U);
-  EXPECT_GT(twin_.all_counts().launches - before, launches);
+  const auto open_with = [&](const char* fuse) {
+    registry_.reset();
+    twin_.restart();
+    Options options = twin_.options();
+    options.backend_options["cuda"]["fuse"] = fuse;
+    open(options);
+  };
+  for (Network (*make)() : {gemma, residual}) {
+    const Network network = make();
+    const auto launches_of = [&](std::vector<double>& output) {
+      const auto before = twin_.all_counts().launches;
+      output = output_of(network);
+      return twin_.all_counts().launches - before;
+    };
+    std::vector<double> fused, apart;
+    open_with("on");
+    const auto few = launches_of(fused);
+    EXPECT_GT(twin_.counts("rms_norm_scaled").launches, 0U);
+    open_with("off");
+    EXPECT_GT(launches_of(apart), few);
+    EXPECT_EQ(fused, apart);
+  }
 }
 
 TEST_F(CudaStreams, ResultsHaveTheSameBitsOnEachProfile) {

@@ -131,7 +131,8 @@ DEVICE float warp_reduce(float value) {
   return value;
 }
 /// Sums of N values of each two lanes that differ in one bit, kMask. The lane without it gets those
-/// of the lower half of the values, the other one those of the upper half; both get that of one.
+/// of the lower half of the values, the other one those of the upper half. For N = 1 both lanes get
+/// the sum.
 template <int N, u32 kMask, class T>
 DEVICE void pair_sums(T* values) {
   if constexpr (N == 1) {
@@ -146,9 +147,8 @@ DEVICE void pair_sums(T* values) {
   }
 }
 /// Sums of N values over the lanes, N a power of two up to 32: lane i gets the sum of value
-/// i / (32 / N). It has that sum's order in warp_reduce(). With kShare the same for each set of
-/// lanes that are equal modulo kShare, N up to 32 / kShare: i is the lane divided by kShare, and
-/// there are 32 / kShare of them.
+/// i / (32 / N). It has that sum's order in warp_reduce(). With kShare, only lanes that are equal
+/// modulo kShare are added up: lane i gets the sum of value (i / kShare) / (32 / kShare / N).
 template <int N, u32 kShare = 1, u32 kMask = kWarp / 2>
 DEVICE float warp_sums(float* values) {
   if constexpr (kMask < kShare) {

@@ -1,7 +1,8 @@
 // Products of matrices, a file a type of weights. A block computes a tile of the result: up to 32
 // rows of weights times up to 64 columns. It copies the weights piece by piece to shared memory,
-// each byte once, in the order of their addresses. A warp has 4 rows and up to 8 columns at a time.
-// Its lanes share the sum along a row, whose order is the same for any number of columns.
+// each byte once, in the order of their addresses. A warp has 4 rows and up to 8 columns at a time,
+// or 16 and 16 of them on tensor cores. Its lanes share the sum along a row, whose order is the
+// same for any number of columns.
 //
 // Block formats are multiplied with columns of 8-bit integers, which a first kernel makes, others
 // in F32. For matmul_id a kernel sorts the chosen experts: the columns of a tile have one expert.

@@ -93,7 +93,10 @@ struct BlockWeights {
   using Blocks = Format;
   static constexpr int kBytesOf256 = 256 / Format::kElements * Format::kBytes;
   static constexpr int kPiece = kBytesOf256 >= 256 ? 256 : kBytesOf256 >= 128 ? 512 : 1024;
-  static constexpr int kSlot = (kPiece / 256 * kBytesOf256 + 3 + 3) / 4 * 4;
+  static constexpr int kWords = (kPiece / 256 * kBytesOf256 + 3 + 3) / 4;
+  /// An odd multiple of 4 words. On tensor cores the lanes of a warp read 4 words of 8 rows each:
+  /// no more than two of them share a bank of shared memory.
+  static constexpr int kSlot = ((kWords + 3) / 8 * 8 + 4) * 4;
   static constexpr bool kHasTensorForm = Format::kElementsPerScale >= 16;
   static constexpr int kShare = 4;
   static_assert(kShare * kGroup == kScaledElements);
