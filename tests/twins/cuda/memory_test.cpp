@@ -593,5 +593,24 @@ TEST(CudaMemory, CountsOfBytesAndSectors) {
   EXPECT_EQ(counts.blocks_without_write, 0u);
 }
 
+TEST(CudaMemory, CountsOfBlocksThatWriteNothing) {
+  const std::string text =
+      ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 out) {\n"
+      "  .reg .b64 %a;\n  .reg .b32 %i;\n  .reg .pred %p;\n"
+      "  mov.u32 %i, %ctaid.x;\n  setp.ne.u32 %p, %i, 0;\n  @%p ret;\n"
+      "  ld.param.u64 %a, [out];\n  st.global.u32 [%a], %i;\n  ret;\n}\n";
+  for (const char* threads : {"1", "4"}) {
+    Gpu gpu;
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_THREADS", threads), 1);
+    Buffer<std::uint32_t> data(counting(4));
+    cuda_twin_reset_counts();
+    ASSERT_EQ(twin_test::launch(text, "k", 100, 1, {&data.address}), CUDA_SUCCESS);
+    cuda_twin_kernel_counts counts;
+    ASSERT_EQ(cuda_twin_count_kernel("k", &counts), 1);
+    EXPECT_EQ(counts.blocks, 100u);
+    EXPECT_EQ(counts.blocks_without_write, 99u) << threads;
+  }
+}
+
 }  // namespace
 }  // namespace memory_test

@@ -71,7 +71,7 @@ void Grid::add(const LaunchCounts& counts) {
   counts_.global_sectors += counts.global_sectors;
   counts_.bank_conflicts += counts.bank_conflicts;
   counts_.worst_bank_conflict = std::max(counts_.worst_bank_conflict, counts.worst_bank_conflict);
-  if (counts.global_bytes_written == 0) counts_.blocks_without_write += counts.blocks;
+  counts_.blocks_without_write += counts.blocks_without_write;
 }
 
 LaunchResult Grid::result() {

@@ -51,7 +51,15 @@ Runner::Runner(Grid& grid) : grid_(grid), random_(grid.launch().seed) {
   block_.local_written.resize(words(local));
 }
 
+void Runner::end_block() {
+  LaunchCounts& counts = block_.counts;
+  if (counts.blocks != 0 && counts.global_bytes_written == written_before_)
+    ++counts.blocks_without_write;
+  written_before_ = counts.global_bytes_written;
+}
+
 Runner::~Runner() {
+  end_block();
   grid_.add(block_.counts);
 }
 
@@ -102,6 +110,7 @@ void Runner::start_warp(Warp& warp) {
 }
 
 void Runner::start(std::uint64_t position) {
+  end_block();
   const Launch& launch = grid_.launch();
   const std::uint64_t number = grid_.block_at(position);
   block_.order = position;

@@ -37,6 +37,8 @@ class Runner {
   void make_warps();
   void clear_memory();
   void start_warp(Warp& warp);
+  /// Counts a block that wrote nothing to global memory; before the first block nothing.
+  void end_block();
   std::uint64_t quantum(std::uint64_t slice);
   bool run_each_warp(std::uint64_t slice, std::uint64_t& budget);
 
@@ -46,6 +48,7 @@ class Runner {
   std::vector<std::uint32_t> order_;  ///< of warps
   Random random_;
   std::uint64_t executed_ = 0;
+  std::uint64_t written_before_ = 0;  ///< bytes, before the block
   std::uint32_t polled_ = 0;  ///< rounds in sequence in which its warps did nothing but poll
 };
 

@@ -52,9 +52,9 @@ typedef struct cuda_twin_kernel_counts {
                          control, tensor, other */
   uint64_t global_bytes_read, global_bytes_written; /* constant memory not included */
   uint64_t global_sectors;                          /* of 32 bytes, by warp instruction */
-  uint64_t bank_conflicts;                          /* extra passes over shared memory */
-  uint64_t worst_bank_conflict;                     /* extra passes of one access, at most */
-  uint64_t blocks_without_write;                    /* to global memory */
+  uint64_t bank_conflicts; /* extra passes over shared memory: of the first word of each lane */
+  uint64_t worst_bank_conflict;  /* extra passes of one access, at most */
+  uint64_t blocks_without_write; /* to global memory */
 } cuda_twin_kernel_counts;
 /* Since the start or the last reset of counts; of all kernels for a null name. 0 if no such kernel
  * ran. */
