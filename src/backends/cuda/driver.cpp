@@ -219,7 +219,7 @@ Status Context::complete(Submit submit) {
   SHUNT_TRY(check_health());
   const std::lock_guard lock(own_stream_mutex_);
   const Status submitted = submit(own_stream_);
-  Status ended = wait_until_idle(own_stream_);  // of what was submitted before an error, too
+  Status ended = wait_until_idle(own_stream_);  // work submitted before an error runs, too
   SHUNT_TRY(submitted);
   return ended;
 }

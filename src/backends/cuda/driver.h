@@ -150,7 +150,7 @@ class Context {
     Status32 status_;
   };
 
-  /// An event behind the work of a stream. Whoever waits for it keeps it.
+  /// An event behind the work of a stream. A waiting thread shares ownership of it.
   struct Mark {
     explicit Mark(const Context& of) : context(of) {}
     Mark(const Mark&) = delete;

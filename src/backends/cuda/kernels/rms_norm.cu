@@ -27,7 +27,7 @@ DEVICE void compute(const RmsNormArgs& p) {
   });
 }
 
-/// All numbers are F32. A thread reads what it has written only.
+/// All numbers are F32. A thread reads back only sums that it has written itself.
 DEVICE void compute_scaled(const ScaledRmsNormArgs& p) {
   const Run& run = *p.common.run;
   if (is_stopped(run)) return;
