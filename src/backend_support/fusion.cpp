@@ -1,6 +1,8 @@
 #include "backend_support/fusion.h"
 
 #include "backend_support/node_launch.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/norm/norm.h"
 
 namespace shunt {
 
@@ -40,6 +42,29 @@ std::optional<FusedGroup> with_row(const Surroundings& around, NodeId id, const 
   std::vector<NodeId> sources = around.node(id).sources;
   sources.push_back(row);
   return FusedGroup{.asked = id, .last = reader, .inside = {id}, .sources = std::move(sources)};
+}
+
+std::optional<FusedGroup> norm_and_scale(const Surroundings& around, NodeId norm) {
+  if (around.node(norm).op != &rms_norm_op()) return {};
+  return with_row(around, norm, mul_op());
+}
+
+std::optional<FusedGroup> sum_norm_and_scale(const Surroundings& around, NodeId sum) {
+  const Node& node = around.node(sum);
+  if (node.op != &add_op()) return {};
+  const NodeId a = node.sources[0], b = node.sources[1];
+  if (around.node(a).result.shape != around.node(b).result.shape) return {};
+  for (const NodeId norm : around.readers(sum)) {
+    if (around.node(norm).sources[0] != sum) continue;
+    std::optional<FusedGroup> group = norm_and_scale(around, norm);
+    if (!group) continue;
+    group->inside.push_back(sum);
+    group->sources = {a, b, group->sources[1]};
+    group->written = sum;
+    group->in_place = 0;
+    return group;
+  }
+  return {};
 }
 
 void add_fused(const Graph& graph, const FusedGroup& group, Needs& needs) {

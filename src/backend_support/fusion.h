@@ -60,6 +60,12 @@ class Surroundings {
 /// product with a bias, a norm with a scale. The row is the last source of the group.
 std::optional<FusedGroup> with_row(const Surroundings& around, NodeId id, const Op& op);
 
+/// rms_norm(x) times a row: sources are x and the row.
+std::optional<FusedGroup> norm_and_scale(const Surroundings& around, NodeId norm);
+/// rms_norm(a + b) times a row, a and b of equal shapes: sources are a, b and the row. The sum is
+/// written, and may take the memory of a.
+std::optional<FusedGroup> sum_norm_and_scale(const Surroundings& around, NodeId sum);
+
 /// Adds the needs of a group to those of its program: the nodes inside, and the memory that the
 /// written one may take.
 void add_fused(const Graph& graph, const FusedGroup& group, Needs& needs);

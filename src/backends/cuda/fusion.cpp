@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/rms_norm.h"
-#include "shunt/ops/elementwise.h"
 #include "shunt/ops/norm.h"
 
 namespace shunt::cuda {
@@ -45,34 +44,22 @@ class AddedRmsNorm final : public ScaledRmsNorm {
   }
 };
 
+/// A group with a kernel, if that can read all of its sources.
+std::optional<Fused> with_kernel(const Surroundings& around, std::optional<FusedGroup> group,
+                                 const CudaKernel& kernel) {
+  const auto can_read = [&](NodeId id) { return around.node(id).result.dtype == DType::kF32; };
+  if (!group || !std::ranges::all_of(group->sources, can_read)) return {};
+  return Fused{std::move(*group), &kernel};
+}
+
 std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm) {
   static const ScaledRmsNorm kKernel;
-  if (around.node(norm).op != &rms_norm_op()) return {};
-  std::optional<FusedGroup> group = with_row(around, norm, mul_op());
-  const auto is_f32 = [&](NodeId id) { return around.node(id).result.dtype == DType::kF32; };
-  if (!group || !std::ranges::all_of(group->sources, is_f32)) return {};
-  return Fused{std::move(*group), &kKernel};
+  return with_kernel(around, norm_and_scale(around, norm), kKernel);
 }
 
 std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum) {
   static const AddedRmsNorm kKernel;
-  const Node& node = around.node(sum);
-  if (node.op != &add_op()) return {};
-  for (const NodeId norm : around.readers(sum)) {
-    if (around.node(norm).sources[0] != sum) continue;
-    std::optional<Fused> fused = scaled_rms_norm(around, norm);
-    if (!fused) continue;
-    const Tensor& a = around.node(node.sources[0]).result;
-    const Tensor& b = around.node(node.sources[1]).result;
-    if (a.dtype != DType::kF32 || b.dtype != DType::kF32 || a.shape != b.shape) return {};
-    fused->kernel = &kKernel;
-    fused->inside.push_back(sum);
-    fused->sources = {node.sources[0], node.sources[1], fused->sources[1]};
-    fused->written = sum;
-    fused->in_place = 0;
-    return fused;
-  }
-  return {};
+  return with_kernel(around, sum_norm_and_scale(around, sum), kKernel);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
+#include <algorithm>
+
 #include "backends/cpu/fused/patterns.h"
 #include "backends/cpu/kernels/root_mean_square.h"
 #include "backends/cpu/kernels/rows.h"
-#include "shunt/ops/elementwise.h"
 #include "shunt/ops/norm.h"
 
 namespace shunt::cpu {
@@ -56,38 +57,24 @@ bool is_plain(const Tensor& tensor) {
   return tensor.dtype == DType::kF32 && tensor.strides[0] == sizeof(float);
 }
 
+/// A group with a kernel, if that can read all of its sources.
+std::optional<Fused> with_kernel(const Surroundings& around, std::optional<FusedGroup> group,
+                                 const CpuKernel& kernel) {
+  const auto can_read = [&](NodeId id) { return is_plain(around.node(id).result); };
+  if (!group || !std::ranges::all_of(group->sources, can_read)) return {};
+  return Fused{std::move(*group), &kernel};
+}
+
 }  // namespace
 
 std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm, const CpuTarget&) {
   static const ScaledRmsNorm kKernel;
-  const Node& node = around.node(norm);
-  if (node.op != &rms_norm_op()) return {};
-  std::optional<FusedGroup> group = with_row(around, norm, mul_op());
-  const auto is_plain_node = [&](NodeId id) { return is_plain(around.node(id).result); };
-  if (!group || !std::ranges::all_of(group->sources, is_plain_node)) return {};
-  return Fused{std::move(*group), &kKernel};
+  return with_kernel(around, norm_and_scale(around, norm), kKernel);
 }
 
-std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum,
-                                    const CpuTarget& target) {
+std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum, const CpuTarget&) {
   static const AddedRmsNorm kKernel;
-  const Node& node = around.node(sum);
-  if (node.op != &add_op()) return {};
-  for (const NodeId norm : around.readers(sum)) {
-    if (around.node(norm).sources[0] != sum) continue;
-    std::optional<Fused> fused = scaled_rms_norm(around, norm, target);
-    if (!fused) continue;
-    const Tensor& a = around.node(node.sources[0]).result;
-    const Tensor& b = around.node(node.sources[1]).result;
-    if (!is_plain(a) || !is_plain(b) || a.shape != b.shape) return {};
-    fused->kernel = &kKernel;
-    fused->inside.push_back(sum);
-    fused->sources = {node.sources[0], node.sources[1], fused->sources[1]};
-    fused->written = sum;
-    fused->in_place = 0;
-    return fused;
-  }
-  return {};
+  return with_kernel(around, sum_norm_and_scale(around, sum), kKernel);
 }
 
 }  // namespace shunt::cpu
