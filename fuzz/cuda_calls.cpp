@@ -1,70 +1,38 @@
-// Calls of the CUDA twin in any order: streams, events, capture, graphs, memory of all kinds; with
-// handles that are null, made up, of something else or destroyed. No call may crash or hang, and
-// nothing is alive after the reset.
+// Calls of the CUDA twin in any order: streams, events, capture, graphs, memory of all kinds,
+// modules, contexts of two devices; with handles that are null, made up, of something else or
+// destroyed. No call may crash or hang, and nothing is alive after the reset.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
-#include <vector>
 
-#include "cuda_twin/control.h"
-#include "cuda_twin/driver.h"
+#include "cuda_context_calls.h"
 
+namespace shunt::fuzz {
 namespace {
 
 constexpr std::size_t kMostOperations = 120;
 constexpr std::size_t kBlock = std::size_t{2} << 20;
 
-constexpr const char* kModule = R"(
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry add(.param .u64 p, .param .u32 c) {
-  .reg .b64 %a; .reg .b32 %x, %c, %t;
-  ld.param.u64 %a, [p]; ld.param.u32 %c, [c];
-  mov.u32 %t, %tid.x; mad.wide.u32 %a, %t, 4, %a;
-  ld.global.u32 %x, [%a]; add.u32 %x, %x, %c; st.global.u32 [%a], %x; ret;
-})";
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-/// Bytes of the input, then zeros.
-class Bytes {
+class Run : public CudaContextCalls {
  public:
-  explicit Bytes(std::span<const std::uint8_t> data) : data_(data) {}
-  bool empty() const { return data_.empty(); }
-  unsigned next(unsigned below = 256) {
-    if (data_.empty()) return 0;
-    const unsigned byte = data_.front();
-    data_ = data_.subspan(1);
-    return byte % below;
-  }
-
- private:
-  std::span<const std::uint8_t> data_;
-};
-
-/// Host memory of copies. It outlives all work.
-std::array<std::byte, 4096> host_bytes;
-
-class Run {
- public:
-  explicit Run(Bytes bytes) : bytes_(bytes) {
+  explicit Run(Bytes bytes) : CudaContextCalls(bytes) {
     cuda_twin_reset_settings();
     cuda_twin_reset();
     (void)cuda_twin_set("CUDA_TWIN_MEMORY", "268435456");
     (void)cuda_twin_set("CUDA_TWIN_FINDINGS", "record");
     constexpr std::array<const char*, 4> kSeeds = {"0", "0", "1", "7"};
     (void)cuda_twin_set("CUDA_TWIN_ORDER", kSeeds[bytes_.next(4)]);
+    constexpr std::array<const char*, 3> kDevices = {"a100", "a100,t4", "orin"};
+    (void)cuda_twin_set("CUDA_TWIN_PROFILE", kDevices[bytes_.next(3)]);
     require(cuInit(0) == CUDA_SUCCESS);
-    require(cuDevicePrimaryCtxRetain(&context_, 0) == CUDA_SUCCESS);
-    require(cuCtxSetCurrent(context_) == CUDA_SUCCESS);
-    require(cuModuleLoadData(&module_, kModule) == CUDA_SUCCESS);
-    require(cuModuleGetFunction(&kernel_, module_, "add") == CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    require(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    require(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    contexts_ = {context};
+    load_module();
+    require(functions_.size() == 1);
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     require(cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS);
     streams_ = {nullptr, CU_STREAM_PER_THREAD};
@@ -83,24 +51,6 @@ class Run {
   }
 
  private:
-  /// One of the objects, or a handle that is none.
-  template <class Handle>
-  Handle any(const std::vector<Handle>& from) {
-    const unsigned byte = bytes_.next();
-    if (byte >= 252 || from.empty()) return reinterpret_cast<Handle>(std::uintptr_t{byte} * 977);
-    return from[byte % from.size()];
-  }
-  CUdeviceptr any_address() {
-    const unsigned byte = bytes_.next();
-    if (byte >= 250 || addresses_.empty()) return byte * 4096ull;
-    return addresses_[byte % addresses_.size()];
-  }
-  CUstream stream() { return any(streams_); }
-  template <class Handle>
-  void keep(std::vector<Handle>& in, Handle handle, CUresult code) {
-    if (code == CUDA_SUCCESS && in.size() < 32) in.push_back(handle);
-  }
-
   void make_stream() {
     CUstream made = nullptr;
     const CUresult code = cuStreamCreate(&made, bytes_.next(2));
@@ -131,7 +81,7 @@ class Run {
   CUDA_KERNEL_NODE_PARAMS kernel_params() {
     argument_ = any_address();
     CUDA_KERNEL_NODE_PARAMS params{};
-    params.func = bytes_.next() == 0 ? nullptr : kernel_;
+    params.func = bytes_.next(8) == 0 ? any(functions_) : functions_.front();
     params.gridDimX = params.gridDimY = params.gridDimZ = 1;
     params.blockDimX = 1 + bytes_.next(32);
     params.blockDimY = params.blockDimZ = 1;
@@ -437,7 +387,19 @@ class Run {
                                                 &Run::allocate,
                                                 &Run::allocate_in_stream,
                                                 &Run::use_virtual_memory,
-                                                &Run::set_mode};
+                                                &Run::set_mode,
+                                                &Run::allocate_of_a_kind,
+                                                &Run::free_host_memory,
+                                                &Run::ask_about_memory,
+                                                &Run::use_pool,
+                                                &Run::copy,
+                                                &Run::fill,
+                                                &Run::use_values,
+                                                &Run::use_module,
+                                                &Run::use_function,
+                                                &Run::launch_with_attributes,
+                                                &Run::use_context,
+                                                &Run::measure};
     (this->*kOperations[bytes_.next(std::size(kOperations))])();
   }
   void record() { (void)cuEventRecordWithFlags(any(events_), stream(), bytes_.next(4) == 0); }
@@ -448,25 +410,16 @@ class Run {
     (void)cuThreadExchangeStreamCaptureMode(&mode);
   }
 
-  Bytes bytes_;
-  CUcontext context_ = nullptr;
-  CUmodule module_ = nullptr;
-  CUfunction kernel_ = nullptr;
-  std::vector<CUstream> streams_;
-  std::vector<CUevent> events_;
-  std::vector<CUgraph> graphs_;
-  std::vector<CUgraphNode> nodes_;
-  std::vector<CUgraphExec> execs_;
-  std::vector<CUdeviceptr> addresses_;
-  std::vector<CUmemGenericAllocationHandle> physicals_;
   CUdeviceptr argument_ = 0;
   std::uint32_t number_ = 3;
   std::array<void*, 2> arguments_ = {&argument_, &number_};
 };
 
 }  // namespace
+}  // namespace shunt::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace shunt::fuzz;
   Run(Bytes({data, std::min<std::size_t>(size, 600)})).all_operations();
   return 0;
 }

@@ -128,7 +128,11 @@ TEST(Driver, OlderDriversLackNewerFunctions) {
   EXPECT_EQ(cuMemAllocAsync(&address, 64, nullptr), CUDA_ERROR_NOT_FOUND);
   EXPECT_NE(std::string(cuda_twin_last_message()).find("of driver 11.2"), std::string::npos);
   EXPECT_EQ(cuCtxGetId(nullptr, &id), CUDA_ERROR_NOT_FOUND);
+  function = &free;
+  status = CU_GET_PROC_ADDRESS_SUCCESS;
   EXPECT_EQ(cuGetProcAddress("cuInit", &function, 11000, 0, &status), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
   cuda_twin_set("CUDA_TWIN_DRIVER", "11020");
   TWIN_OK(cuMemAllocAsync(&address, 64, nullptr));
   TWIN_OK(cuMemFreeAsync(address, nullptr));

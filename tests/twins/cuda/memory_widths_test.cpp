@@ -246,7 +246,10 @@ TEST(CudaMemoryWidths, VectorsThatAreTooWide) {
               {"ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7}, [%a];", "at most 128"},
               {"ld.global.v8.b64 {%l0, %l1, %l2, %l3, %l0, %l1, %l2, %l3}, [%a];", "at most 128"},
               {"ldu.global.v8.b32" + words + "[%a];", "at most 128"},
-              {"ld.global.v3.b32 {%r0, %r1, %r2}, [%a];", "2, 4 or 8 elements"}};
+              {"ld.global.v3.b32 {%r0, %r1, %r2}, [%a];", "2, 4 or 8 elements"},
+              {"ld.global.L2::evict_last.v4.b32 {%r0, %r1, %r2, %r3}, [%a];", "L2 cache"},
+              {"st.global.L2::evict_first.b64 [%a], %l0;", "L2 cache"},
+              {"ld.global.v4.b32 {_, _, _, _}, [%a];", "without a register"}};
   std::string log;
   CUmodule loaded = nullptr;
   for (const auto& row : rows) {

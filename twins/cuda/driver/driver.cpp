@@ -102,7 +102,6 @@ CUresult find_function(const char* symbol, void** function, int cuda_version, cu
   if (symbol == nullptr || function == nullptr) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "symbol or function is null");
   }
-  *function = nullptr;
   if ((flags & ~kFlags) != 0) {
     return refuse(CUDA_ERROR_INVALID_VALUE,
                   "the twin has no forms for a default stream of the"
@@ -187,6 +186,8 @@ CUresult cuDriverGetVersion(int* version) {
 CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags,
                           CUdriverProcAddressQueryResult* status) {
   return query(__func__, [&]() -> CUresult {
+    if (function != nullptr) *function = nullptr;
+    if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     CUDA_TWIN_TRY(refuse_newer(function_index("cuGetProcAddress_v2")));
     CUdriverProcAddressQueryResult found{};
     const CUresult result = find_function(symbol, function, cudaVersion, flags, found);
@@ -199,6 +200,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, 
 #undef cuGetProcAddress
 CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags) {
   return query(__func__, [&]() -> CUresult {
+    if (function != nullptr) *function = nullptr;
     CUDA_TWIN_TRY(refuse_newer(function_index("cuGetProcAddress")));
     CUdriverProcAddressQueryResult found{};
     return find_function(symbol, function, cudaVersion, flags, found);

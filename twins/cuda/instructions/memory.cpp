@@ -94,8 +94,11 @@ bool take_access(Binder& binder, Access& access) {
 }
 
 /// 256 bits are .v8 of 32 bits or .v4 of 64, in global memory.
-bool check_size(Binder& binder, const MemoryExtra& extra) {
+bool check_size(Binder& binder, const MemoryExtra& extra, const CacheHints& hints) {
   const unsigned bytes = extra.bytes * extra.vector;
+  if (hints.level2 && bytes != 32) {
+    return binder.fail("a priority of the L2 cache is for .v8 of 32 bits and .v4 of 64");
+  }
   if (bytes <= 16 && extra.vector < 8) return true;
   if (bytes != 32 || extra.vector < 4) {
     return binder.fail("a vector has at most 128 bits, or 256 as .v8 of 32 bits or .v4 of 64");
@@ -105,14 +108,14 @@ bool check_size(Binder& binder, const MemoryExtra& extra) {
   return binder.need({8, 8}, 100);
 }
 
-Type take_memory_type(Binder& binder, MemoryExtra& extra) {
+Type take_memory_type(Binder& binder, MemoryExtra& extra, const CacheHints& hints = {}) {
   const Type type = binder.take_type({Type::kB8, Type::kB16, Type::kB32, Type::kB64, Type::kB128,
                                       Type::kU8, Type::kU16, Type::kU32, Type::kU64, Type::kS8,
                                       Type::kS16, Type::kS32, Type::kS64, Type::kF32, Type::kF64});
   if (type == Type::kNone) return type;
   extra.bytes = ptx::bits_of(type) / 8;
   if (type == Type::kB128 && !binder.need({8, 3}, 70)) return Type::kNone;
-  return check_size(binder, extra) ? type : Type::kNone;
+  return check_size(binder, extra, hints) ? type : Type::kNone;
 }
 
 bool take_policy(Binder& binder, std::size_t index, bool policy) {
@@ -164,7 +167,7 @@ bool emit_load(Binder& binder, Type type, MemoryExtra extra, bool policy) {
 bool bind_load(Binder& binder) {
   Access access;
   if (!take_access(binder, access)) return false;
-  const Type type = take_memory_type(binder, access.extra);
+  const Type type = take_memory_type(binder, access.extra, access.hints);
   if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
   return emit_load(binder, type, access.extra, access.hints.policy);
 }
@@ -209,7 +212,7 @@ bool bind_store(Binder& binder) {
   Access access;
   access.is_store = true;
   if (!take_access(binder, access)) return false;
-  const Type type = take_memory_type(binder, access.extra);
+  const Type type = take_memory_type(binder, access.extra, access.hints);
   if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
   return emit_store(binder, type, access.extra, access.hints.policy);
 }

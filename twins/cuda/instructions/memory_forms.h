@@ -19,6 +19,7 @@ Handler store_handler(ptx::Type type, unsigned register_bytes, unsigned vector, 
 struct CacheHints {
   bool operation = false;  ///< .ca, .wb and so on
   bool priority = false;   ///< .L1::evict_last and so on
+  bool level2 = false;     ///< .L2::evict_last and so on; then `priority`, too
   bool policy = false;     ///< .L2::cache_hint, with an operand
   bool prefetch = false;   ///< .L2::128B and so on
 };

@@ -21,7 +21,7 @@ bool take_level1(Binder& binder, CacheHints& hints) {
 
 bool take_level2(Binder& binder, CacheHints& hints) {
   if (!binder.take_one_of({"L2::evict_normal", "L2::evict_first", "L2::evict_last"})) return true;
-  hints.priority = true;
+  hints.priority = hints.level2 = true;
   return binder.need({8, 8}, 100);
 }
 

@@ -168,7 +168,7 @@ bool all_lanes_written(const Area& area, const Addresses& addresses, LaneMask ac
   bool all = true;
   for (LaneMask left = active; left != 0; left &= left - 1) {
     const std::uint64_t bit = addresses.at[std::countr_zero(left)] - area.begin;
-    // At most 16 bytes, aligned: they stand in one word.
+    // At most 32 bytes, aligned: their bits stand in one word.
     const std::uint64_t mask = ((std::uint64_t{1} << bytes) - 1) << bit % 64;
     const std::uint64_t word =
         std::atomic_ref(area.written[bit / 64]).load(std::memory_order_relaxed);

@@ -1,4 +1,5 @@
 // Operands of an instruction: registers with their types, literals, special registers, addresses.
+#include <algorithm>
 #include <bit>
 
 #include "cuda/program/binder.h"
@@ -154,11 +155,8 @@ Arg Binder::special(const Operand& operand, Type type, bool wider) {
   }
   if (!need(row->version, row->sm)) return {};
   const unsigned size = ptx::bits_of(row->type);
-  // %tid and its like had 16 bits in early versions, %gridid 32: a narrower type reads the low
-  // part.
   const unsigned bits = ptx::bits_of(type);
-  const bool legacy = size == 32 || operand.name == "%gridid";
-  const bool low_part = legacy && bits < size && bits >= 16 && ptx::kind_of(type) != Kind::kFloat;
+  const bool low_part = bits == row->legacy_bits && ptx::kind_of(type) != Kind::kFloat;
   if (!fits(type, row->type, wider) && !low_part) {
     fail(operand.name + " is " + described(row->type) + " where " + described(type) + " is needed");
     return {};
@@ -300,7 +298,12 @@ std::optional<std::span<const Operand>> Binder::vector(std::size_t index, std::s
   }
   const std::size_t items = given.kind == Operand::Kind::kVector ? given.items.size() : 1;
   if (items == count && given.kind == Operand::Kind::kVector) {
-    return std::span<const Operand>(given.items);
+    const auto is_sink = [](const Operand& item) { return item.kind == Operand::Kind::kSink; };
+    if (!std::all_of(given.items.begin(), given.items.end(), is_sink)) {
+      return std::span<const Operand>(given.items);
+    }
+    fail("operand " + std::to_string(index + 1) + " is a vector without a register");
+    return std::nullopt;
   }
   fail("operand " + std::to_string(index + 1) + " must be a vector of " + std::to_string(count) +
        ", not of " + std::to_string(items));

@@ -180,25 +180,25 @@ Next read_explicit_cluster(Warp& warp, const Op& op, LaneMask active) {
 
 using ptx::Type;
 
-#define CUDA_TWIN_VECTOR(name, version, sm)                       \
-  {"%" #name ".x", Type::kU32, version, sm, read<name<0>>},       \
-      {"%" #name ".y", Type::kU32, version, sm, read<name<1>>},   \
-      {"%" #name ".z", Type::kU32, version, sm, read<name<2>>}, { \
-    "%" #name ".w", Type::kU32, version, sm, read<zero>           \
+#define CUDA_TWIN_VECTOR(name, version, sm, legacy_bits)                       \
+  {"%" #name ".x", Type::kU32, version, sm, read<name<0>>, legacy_bits},       \
+      {"%" #name ".y", Type::kU32, version, sm, read<name<1>>, legacy_bits},   \
+      {"%" #name ".z", Type::kU32, version, sm, read<name<2>>, legacy_bits}, { \
+    "%" #name ".w", Type::kU32, version, sm, read<zero>, legacy_bits           \
   }
 
 constexpr ptx::Version kOld{1, 0};
 constexpr ptx::Version kCluster{7, 8};
 
 const SpecialRegister kRegisters[] = {
-    CUDA_TWIN_VECTOR(tid, kOld, 0),
-    CUDA_TWIN_VECTOR(ntid, kOld, 0),
-    CUDA_TWIN_VECTOR(ctaid, kOld, 0),
-    CUDA_TWIN_VECTOR(nctaid, kOld, 0),
-    CUDA_TWIN_VECTOR(clusterid, kCluster, 90),
-    CUDA_TWIN_VECTOR(nclusterid, kCluster, 90),
-    CUDA_TWIN_VECTOR(cluster_ctaid, kCluster, 90),
-    CUDA_TWIN_VECTOR(cluster_nctaid, kCluster, 90),
+    CUDA_TWIN_VECTOR(tid, kOld, 0, 16),
+    CUDA_TWIN_VECTOR(ntid, kOld, 0, 16),
+    CUDA_TWIN_VECTOR(ctaid, kOld, 0, 16),
+    CUDA_TWIN_VECTOR(nctaid, kOld, 0, 16),
+    CUDA_TWIN_VECTOR(clusterid, kCluster, 90, 0),
+    CUDA_TWIN_VECTOR(nclusterid, kCluster, 90, 0),
+    CUDA_TWIN_VECTOR(cluster_ctaid, kCluster, 90, 0),
+    CUDA_TWIN_VECTOR(cluster_nctaid, kCluster, 90, 0),
     {"%cluster_ctarank", Type::kU32, kCluster, 90, read<cluster_ctarank>},
     {"%cluster_nctarank", Type::kU32, kCluster, 90, read<cluster_nctarank>},
     {"%is_explicit_cluster", Type::kPred, kCluster, 90, read_explicit_cluster},
@@ -207,7 +207,7 @@ const SpecialRegister kRegisters[] = {
     {"%nwarpid", Type::kU32, {2, 0}, 20, read<nwarpid>},
     {"%smid", Type::kU32, {1, 3}, 0, read<smid>},
     {"%nsmid", Type::kU32, {2, 0}, 20, read<nsmid>},
-    {"%gridid", Type::kU64, kOld, 0, read<gridid>},
+    {"%gridid", Type::kU64, kOld, 0, read<gridid>, 32},
     {"%lanemask_eq", Type::kU32, {2, 0}, 20, read<lanemask_eq>},
     {"%lanemask_le", Type::kU32, {2, 0}, 20, read<lanemask_le>},
     {"%lanemask_lt", Type::kU32, {2, 0}, 20, read<lanemask_lt>},

@@ -14,7 +14,8 @@ struct SpecialRegister {
   ptx::Type type;
   ptx::Version version;
   int sm;
-  Handler read;  ///< args[0] is a register of the type's size, or a predicate
+  Handler read;              ///< args[0] is a register of the type's size, or a predicate
+  unsigned legacy_bits = 0;  ///< its size in PTX 1.x, which mov and cvt may read still; 0: the same
 };
 
 /// Null if there is none of this name.
