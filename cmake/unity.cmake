@@ -5,12 +5,16 @@ option(SHUNT_UNITY "Compile several source files as one translation unit" ON)
 set(SHUNT_UNITY_FILES 12 CACHE STRING "Largest number of source files in one translation unit")
 mark_as_advanced(SHUNT_UNITY_FILES)
 
-# shunt_unity(TARGET): groups the sources of a target by folder. Names in anonymous namespaces must be unique within a folder.
+# shunt_unity(TARGET [FILES]): groups the sources of a target by folder, at most FILES (SHUNT_UNITY_FILES) in a unit. Names in anonymous namespaces must be unique within a folder.
 # Left out: files that Highway includes once for each vector level, and files with compile options of their own (CMake itself
 # leaves out those that get their options after this call).
 function(shunt_unity target)
   if(NOT SHUNT_UNITY)
     return()
+  endif()
+  set(most ${SHUNT_UNITY_FILES})
+  if(ARGC GREATER 1)
+    set(most ${ARGV1})
   endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -29,7 +33,7 @@ function(shunt_unity target)
     string(MAKE_C_IDENTIFIER "${key}" key)
     list(APPEND folder_${key} ${source})
     list(LENGTH folder_${key} count)
-    math(EXPR number "(${count} - 1) / ${SHUNT_UNITY_FILES}")
+    math(EXPR number "(${count} - 1) / ${most}")
     set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${key}_${number}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -2,17 +2,11 @@
 #include "conformance/suite.h"
 #include "shunt/ops.h"
 #include "support/cuda_twin.h"
+#include "support/sanitized.h"
 #include "test_paths.h"
 
 namespace shunt::test::cuda_conformance {
 namespace {
-
-// Sanitizers make the twin ten times as slow. The kernels, which run on it, don't notice them.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 DeviceUnderTest twin(const char* profile, std::size_t every) {
   DeviceUnderTest device{.label = profile,

@@ -9,6 +9,7 @@
 #include "shunt/llm.h"
 #include "shunt/registry.h"
 #include "support/run_command.h"
+#include "support/sanitized.h"
 #include "support/shared.h"
 #include "support/stories.h"
 #include "test_paths.h"
@@ -16,12 +17,7 @@
 namespace shunt::test::cuda_text_test {
 namespace {
 
-// Sanitizers make the twin ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kTokens = 4;
-#else
-constexpr int kTokens = 64;
-#endif
+constexpr int kTokens = kSanitized ? 4 : 64;
 
 using Logits = std::vector<float>;
 

@@ -13,6 +13,7 @@
 #include "engine/model_state.h"
 #include "shunt/batcher.h"
 #include "support/models.h"
+#include "support/sanitized.h"
 #include "support/session_tokens.h"
 #include "support/test_architectures.h"
 #include "support/test_device.h"
@@ -28,7 +29,7 @@ using Logits = std::vector<float>;
 constexpr std::string_view kLlama = "llama";
 /// A device adds up in double precision, and pieces of prompts have other shapes than alone.
 constexpr float kTolerance = 1e-4F;
-constexpr std::int64_t kMaxPrompt = 700;
+constexpr std::int64_t kMaxPrompt = kSanitized ? 300 : 700;
 constexpr std::size_t kRequests = 64;
 
 /// The devices beside the CPU.

@@ -14,6 +14,7 @@
 #include "model/definition.h"
 #include "shunt/engine.h"
 #include "support/models.h"
+#include "support/sanitized.h"
 #include "support/session_tokens.h"
 #include "support/test_architectures.h"
 #include "support/test_device.h"
@@ -27,11 +28,7 @@ using Logits = std::vector<float>;
 constexpr std::string_view kLlama = "llama";
 constexpr std::int64_t kSequences = 4;
 constexpr std::int64_t kContext = 300;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSlower = 10;
-#else
-constexpr int kSlower = 1;
-#endif
+constexpr int kSlower = kSanitized ? 10 : 1;
 /// A device keeps states in double precision within a step, and steps differ from those alone.
 constexpr float kToleranceOfStates = 1e-4F;
 

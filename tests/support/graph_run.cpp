@@ -43,8 +43,7 @@ Result<std::unique_ptr<GraphRun>> GraphRun::create(std::shared_ptr<const Graph> 
     if (!node.is_leaf() || node.role == Role::kInput) continue;
     const auto values = leaves.find(id);
     if (values == leaves.end()) return invalid("no values for {}", graph->describe(id));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(byte_span(node.result)));
-    write_tensor(values->second, node.result, bytes.data());
+    const std::vector<std::byte> bytes = tensor_bytes(values->second, node.result);
     const bool on_host = options.weights_on_host && node.role != Role::kCache;
     Device& device =
         on_host ? *devices.back() : *devices[static_cast<std::size_t>(first.decisions[id].device)];

@@ -13,6 +13,7 @@
 #include "shunt/ops.h"
 #include "shunt/registry.h"
 #include "support/graph_run.h"
+#include "support/sanitized.h"
 #include "support/tensor_io.h"
 
 namespace shunt::test::interleaved_weights_test {
@@ -126,7 +127,8 @@ constexpr std::int64_t kK = 768;  // more than a panel has
 constexpr std::int64_t kRows = 48;
 
 TEST_P(CpuInterleavedWeights, GiveTheProductsOfPlainWeights) {
-  const std::vector<std::int64_t> counts = {130, 1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65, 70};
+  std::vector<std::int64_t> counts = {130, 1, 3, 8, 17};
+  if (!kSanitized) counts.insert(counts.end(), {2, 5, 7, 9, 13, 16, 33, 64, 65, 70});
   for (const DType type : types()) {
     const Product product(type, {kK, kRows, 1, 1}, {kK, 130, 1, 1});
     const auto got = product.run(cpu(), interleaved, counts);
@@ -144,17 +146,23 @@ void expect_exact(Device* device, const MemoryOf& memory, DType type, std::int64
   const RefTensor w = rounded(product.leaves.at(product.w), type);
   const auto got = product.run(device, memory, counts);
   for (std::size_t n = 0; n < counts.size(); ++n) {
-    RefTensor exact({rows, counts[n], 1, 1});
-    for (std::int64_t c = 0; c < counts[n]; ++c) {
+    // With sanitizers some columns, the last among them.
+    constexpr std::int64_t kEvery = kSanitized ? 8 : 1;
+    const std::int64_t columns = (counts[n] - 1) / kEvery + 1;
+    RefTensor exact({rows, columns, 1, 1});
+    RefTensor seen(exact.sizes);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t from = counts[n] - 1 - c * kEvery;
       for (std::int64_t r = 0; r < rows; ++r) {
         const double* row = w.data.data() + r * k;
-        const double* column = x.data.data() + c * k;
+        const double* column = x.data.data() + from * k;
         double sum = 0;
         for (std::int64_t i = 0; i < k; ++i) sum += row[i] * column[i];
         exact.at(r, c) = sum;
+        seen.at(r, c) = got[n].at(r, from);
       }
     }
-    EXPECT_LE(nmse(got[n], exact), most_error(type, exact.data.size()))
+    EXPECT_LE(nmse(seen, exact), most_error(type, exact.data.size()))
         << trait(type).name << ", " << counts[n] << " columns";
   }
 }
@@ -343,15 +351,13 @@ TEST_P(CpuInterleavedWeights, AreChosenForTypesWithKernels) {
     ASSERT_TRUE(g.output(matmul(g, odd, x), "z"));
     const Graph graph = *std::move(g).build();
     const bool expected = lanes && !cpu::block_fields(type.dtype).fields.empty();
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    const BufferType* const chosen = chosen_memory(*cpu(), graph, w->id);
-    EXPECT_TRUE(expected ? cpu::is_interleaved_memory(chosen) : chosen == &host_memory())
-        << type.name;
-#else
-    if (!expected) {  // else it depends on the level, some of which are left out
+    if constexpr (!kSanitized) {
+      const BufferType* const chosen = chosen_memory(*cpu(), graph, w->id);
+      EXPECT_TRUE(expected ? cpu::is_interleaved_memory(chosen) : chosen == &host_memory())
+          << type.name;
+    } else if (!expected) {  // else it depends on the level, some of which are left out
       EXPECT_EQ(chosen_memory(*cpu(), graph, w->id), &host_memory()) << type.name;
     }
-#endif
     EXPECT_EQ(chosen_memory(*cpu(), graph, odd->id), &host_memory()) << type.name;
   }
 }

@@ -18,6 +18,7 @@
 
 #include "backends/cpu/every_level.h"
 #include "backends/cpu/simd/int8_lanes.h"
+#include "support/sanitized.h"
 
 namespace shunt::cpu::simd {
 
@@ -61,10 +62,7 @@ inline std::vector<const DTypeTrait*> types_with(bool (*products)(Level, DType))
 /// called scalar, and so are the vectors of a machine unknown to Highway; and builds with
 /// sanitizers leave out sse4.
 inline bool must_have_products(const std::string& level) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  if (level == "sse4") return false;
-#endif
-  return level != "scalar";
+  return level != "scalar" && !(test::kSanitized && level == "sse4");
 }
 
 /// Whether 127 times each weight of a block is a number, with room for the units of codes.

@@ -10,6 +10,7 @@
 #include "shunt/engine.h"
 #include "support/engine_run.h"
 #include "support/models.h"
+#include "support/sanitized.h"
 
 namespace shunt::test::cuda_decode_faults_test {
 namespace {
@@ -18,14 +19,8 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Sanitizers make the twin ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kStride = 13;
-constexpr int kRandomSteps = 50;
-#else
-constexpr std::uint64_t kStride = 1;
-constexpr int kRandomSteps = 1000;
-#endif
+constexpr std::uint64_t kStride = kSanitized ? 13 : 1;
+constexpr int kRandomSteps = kSanitized ? 50 : 1000;
 
 const std::vector<std::int32_t> kPrompt = {1, 20, 30, 40, 50};
 /// Steps take turns, so that the results of the last one are wrong for the next.

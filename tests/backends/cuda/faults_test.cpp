@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "backends/cuda/cuda_devices.h"
+#include "support/sanitized.h"
 
 namespace shunt::test::cuda_faults_test {
 namespace {
@@ -14,14 +15,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Sanitizers make the twin ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kStride = 7;
-constexpr std::int64_t kColumns = 1024;
-#else
-constexpr int kStride = 1;
-constexpr std::int64_t kColumns = 8192;
-#endif
+constexpr int kStride = kSanitized ? 7 : 1;
+constexpr std::int64_t kColumns = kSanitized ? 1024 : 8192;
 
 class CudaFaults : public CudaDevices {
  protected:

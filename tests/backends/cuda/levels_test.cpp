@@ -5,6 +5,7 @@
 #include "backends/cuda/cuda_devices.h"
 #include "ops/common/type_lists.h"
 #include "shunt/ops.h"
+#include "support/sanitized.h"
 
 namespace shunt::test::cuda_levels_test {
 namespace {
@@ -13,12 +14,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Sanitizers make the twin ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::int64_t kColumns = 18, kRows = 20;
-#else
-constexpr std::int64_t kColumns = 70, kRows = 45;  // a whole tile of the kernel, and some
-#endif
+// A whole tile of the kernel, and some.
+constexpr std::int64_t kColumns = kSanitized ? 18 : 70;
+constexpr std::int64_t kRows = kSanitized ? 20 : 45;
 
 class CudaLevels : public CudaDevices {
  protected:

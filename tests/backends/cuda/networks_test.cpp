@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "backends/cuda/cuda_devices.h"
 #include "graph/reference.h"
@@ -14,6 +15,7 @@
 #include "shunt/train.h"
 #include "support/models.h"
 #include "support/networks.h"
+#include "support/sanitized.h"
 #include "support/stories.h"
 #include "tensor/byte_order.h"
 #include "unit/schedule/step_graphs.h"
@@ -109,12 +111,8 @@ Network state_spaces() {
   return with_values(std::move(g).build());
 }
 
-// Sanitizers make the twin ten times as slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::array kProfiles = {"h200"};
-#else
-constexpr std::array kProfiles = {"h200", "p40", "t4", "a100", "orin"};
-#endif
+constexpr std::array kAllProfiles = {"h200", "p40", "t4", "a100", "orin"};
+constexpr std::span kProfiles(kAllProfiles.begin(), kSanitized ? 1 : kAllProfiles.size());
 
 struct NamedNetwork {
   const char* name;
