@@ -2,10 +2,11 @@
 # A first build takes a third of the time. -DSHUNT_UNITY=OFF compiles each file by itself, which shows missing includes and
 # gives an editor one compile command a file.
 option(SHUNT_UNITY "Compile several source files as one translation unit" ON)
-set(SHUNT_UNITY_FILES 12 CACHE STRING "Largest number of source files in one translation unit")
+set(SHUNT_UNITY_FILES 12 CACHE STRING "Largest number of source files in one translation unit; of tests twice as many")
 mark_as_advanced(SHUNT_UNITY_FILES)
 
-# shunt_unity(TARGET [FILES]): groups the sources of a target by folder, at most FILES (SHUNT_UNITY_FILES) in a unit. Names in anonymous namespaces must be unique within a folder.
+# shunt_unity(TARGET [FILES]): groups the sources of a target by folder, at most FILES (SHUNT_UNITY_FILES) in a unit.
+# Names in anonymous namespaces must be unique within a folder.
 # Left out: files that Highway includes once for each vector level, and files with compile options of their own (CMake itself
 # leaves out those that get their options after this call).
 function(shunt_unity target)

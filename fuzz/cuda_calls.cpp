@@ -24,8 +24,8 @@ class Run : public CudaContextCalls {
     (void)cuda_twin_set("CUDA_TWIN_FINDINGS", "record");
     constexpr std::array<const char*, 4> kSeeds = {"0", "0", "1", "7"};
     (void)cuda_twin_set("CUDA_TWIN_ORDER", kSeeds[bytes_.next(4)]);
-    constexpr std::array<const char*, 3> kDevices = {"a100", "a100,t4", "orin"};
-    (void)cuda_twin_set("CUDA_TWIN_PROFILE", kDevices[bytes_.next(3)]);
+    constexpr std::array<const char*, 4> kDevices = {"a100", "a100,a100", "orin", "h200"};
+    (void)cuda_twin_set("CUDA_TWIN_PROFILE", kDevices[bytes_.next(4)]);
     require(cuInit(0) == CUDA_SUCCESS);
     CUcontext context = nullptr;
     require(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
@@ -39,6 +39,7 @@ class Run : public CudaContextCalls {
     for (int i = 0; i < 2; ++i) make_stream();
     make_event();
     allocate();
+    make_word();
   }
 
   void all_operations() {
@@ -79,7 +80,7 @@ class Run : public CudaContextCalls {
   }
 
   CUDA_KERNEL_NODE_PARAMS kernel_params() {
-    argument_ = any_address();
+    argument_ = any_device_address();
     CUDA_KERNEL_NODE_PARAMS params{};
     params.func = bytes_.next(8) == 0 ? any(functions_) : functions_.front();
     params.gridDimX = params.gridDimY = params.gridDimZ = 1;

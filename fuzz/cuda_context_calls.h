@@ -1,5 +1,6 @@
-#pragma once
 // Calls of the CUDA twin about modules, functions, launches with attributes, contexts and peers.
+#pragma once
+
 #include "cuda_memory_calls.h"
 
 namespace shunt::fuzz {
@@ -102,7 +103,7 @@ class CudaContextCalls : public CudaMemoryCalls {
   void launch_with_attributes() {
     CUlaunchAttribute attribute{};
     attribute.id = static_cast<CUlaunchAttributeID>(bytes_.next(16));
-    attribute.value.pad[0] = static_cast<char>(bytes_.next(3));
+    attribute.value.clusterDim = {bytes_.next(3), 1, 1};  // the first word of each attribute
     CUlaunchConfig config{};
     config.gridDimX = bytes_.next(4);
     config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
@@ -118,7 +119,7 @@ class CudaContextCalls : public CudaMemoryCalls {
     struct {
       CUdeviceptr address;
       std::uint32_t number;
-    } packed = {any_address(), 1};
+    } packed = {any_device_address(), 1};
     std::size_t size = sizeof(packed.address) + sizeof(packed.number) - bytes_.next(2) * 4;
     std::array<void*, 2> list = {&packed.address, &packed.number};
     std::array<void*, 5> extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed,
@@ -169,8 +170,14 @@ class CudaContextCalls : public CudaMemoryCalls {
         CUcontext made = nullptr;
         const CUresult code = cuDevicePrimaryCtxRetain(&made, device);
         keep(contexts_, made, code);
-        if (bytes_.next(4) == 0) (void)cuDevicePrimaryCtxReset(device);
-        if (bytes_.next(2) == 0) (void)cuDevicePrimaryCtxRelease(device);
+        if (bytes_.next(4) == 0) {
+          forget_word();
+          (void)cuDevicePrimaryCtxReset(device);
+        }
+        if (bytes_.next(2) == 0) {
+          forget_word();
+          (void)cuDevicePrimaryCtxRelease(device);
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
-#pragma once
 // Calls of the CUDA twin about memory: pitched, managed, pinned, registered; pools; copies and
 // fills of rows; between devices.
+#pragma once
+
 #include "cuda_objects.h"
 
 namespace shunt::fuzz {
@@ -22,7 +23,7 @@ class CudaMemoryCalls : public CudaObjects {
       }
       case 1: {
         const CUresult code = cuMemAllocManaged(&made, 512, bytes_.next(5));
-        keep(addresses_, made, code);
+        keep(mapped_, made, code);
         break;
       }
       case 2: {
@@ -44,13 +45,14 @@ class CudaMemoryCalls : public CudaObjects {
   void free_host_memory() {
     if (bytes_.next(2) == 0) {
       (void)cuMemHostUnregister(&host_bytes[bytes_.next(3) * 2048]);
+      (void)cuMemFree(any_device_address());
       return;
     }
     (void)cuMemFreeHost(any(pinned_));
   }
 
   void ask_about_memory() {
-    const CUdeviceptr address = any_address();
+    const CUdeviceptr address = any_device_address();
     switch (bytes_.next(7)) {
       case 0: {
         CUdeviceptr base = 0;
@@ -60,8 +62,9 @@ class CudaMemoryCalls : public CudaObjects {
       }
       case 1: {
         CUdeviceptr made = 0;
-        const CUresult code = cuMemHostGetDevicePointer(&made, any(pinned_), bytes_.next(2));
-        keep(addresses_, made, code);
+        void* const host = bytes_.next(2) == 0 ? any(pinned_) : host_bytes.data();
+        const CUresult code = cuMemHostGetDevicePointer(&made, host, bytes_.next(2));
+        keep(mapped_, made, code);
         break;
       }
       case 2: {
@@ -202,7 +205,7 @@ class CudaMemoryCalls : public CudaObjects {
   }
 
   void fill() {
-    const CUdeviceptr to = any_address() + bytes_.next(3);
+    const CUdeviceptr to = any_device_address() + bytes_.next(3);
     const std::size_t count = bytes_.next(64);
     const std::size_t pitch = bytes_.next(128);
     switch (bytes_.next(6)) {
@@ -226,10 +229,18 @@ class CudaMemoryCalls : public CudaObjects {
     }
   }
 
-  /// Words that a stream writes and waits for. Each wait is satisfied by any value.
+  /// A word that streams write and wait for. Its values satisfy each wait, as nothing else writes
+  /// it.
+  void make_word() {
+    require(cuMemAlloc(&word_, 8) == CUDA_SUCCESS);
+    require(cuMemsetD8(word_, 0, 8) == CUDA_SUCCESS);
+  }
+  /// To be called before the word's context may end: its address may get other content then.
+  void forget_word() { word_ = 0; }
+
   void use_values() {
     const CUstream in = stream();
-    const CUdeviceptr at = any_address() + bytes_.next(9);
+    const CUdeviceptr at = bytes_.next(2) == 0 ? any_address() + bytes_.next(9) : word_;
     switch (bytes_.next(4)) {
       case 0:
         (void)cuStreamWriteValue32(in, at, 1, bytes_.next(2));
@@ -238,10 +249,10 @@ class CudaMemoryCalls : public CudaObjects {
         (void)cuStreamWriteValue64(in, at, 1, bytes_.next(2));
         break;
       case 2:
-        (void)cuStreamWaitValue32(in, at, 0, CU_STREAM_WAIT_VALUE_GEQ);
+        (void)cuStreamWaitValue32(in, word_, 0, CU_STREAM_WAIT_VALUE_GEQ);
         break;
       default:
-        (void)cuStreamWaitValue64(in, at, 0, CU_STREAM_WAIT_VALUE_GEQ);
+        (void)cuStreamWaitValue64(in, word_, 0, CU_STREAM_WAIT_VALUE_GEQ);
     }
   }
 
@@ -268,6 +279,7 @@ class CudaMemoryCalls : public CudaObjects {
   }
 
   std::vector<void*> pinned_;
+  CUdeviceptr word_ = 0;
 };
 
 }  // namespace shunt::fuzz

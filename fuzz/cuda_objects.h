@@ -1,6 +1,7 @@
-#pragma once
 // Handles that calls of the CUDA twin made, and handles that are none: what the fuzz target of
 // calls passes to them.
+#pragma once
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,11 @@ class CudaObjects {
     if (byte >= 250 || addresses_.empty()) return byte * 4096ull;
     return addresses_[byte % addresses_.size()];
   }
+  /// For calls that take addresses of devices only.
+  CUdeviceptr any_device_address() {
+    if (mapped_.empty() || bytes_.next(4) != 0) return any_address();
+    return mapped_[bytes_.next() % mapped_.size()];
+  }
   CUstream stream() { return any(streams_); }
   CUdevice any_device() { return static_cast<CUdevice>(bytes_.next(4)) - 1; }
   template <class Handle>
@@ -69,7 +75,10 @@ class CudaObjects {
   std::vector<CUgraphNode> nodes_;
   std::vector<CUgraphExec> execs_;
   std::vector<CUmemoryPool> pools_;
-  std::vector<CUdeviceptr> addresses_;
+  std::vector<CUdeviceptr> addresses_;  ///< of memory that only devices reach
+  /// Addresses that the host may have given to something else since. No copy takes them for host
+  /// memory.
+  std::vector<CUdeviceptr> mapped_;
   std::vector<CUmemGenericAllocationHandle> physicals_;
 };
 

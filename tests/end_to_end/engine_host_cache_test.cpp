@@ -31,6 +31,7 @@ using Logits = std::vector<float>;
 
 /// As in other tests of sequences on devices: units in the last place of logits of about 1.
 constexpr float kTolerance = 1e-4F;
+constexpr std::size_t kStride = kSanitized ? 3 : 1;  // of calls that fail
 constexpr std::int64_t kBlock = 64;
 /// Tokens of a prompt: three whole blocks, and some.
 constexpr std::int64_t kPrompt = 3 * kBlock + 8;
@@ -300,7 +301,6 @@ TEST_F(EngineHostCache, ScopesDoNotFindEachOthersBlocks) {
 
 /// A call fails once: the sequence is as it was, and the same call works then.
 TEST_F(EngineHostCache, AFailureOfAnyCopyLosesNothing) {
-  constexpr std::size_t kStride = kSanitized ? 3 : 1;
   std::size_t errors = 0;
   for (std::size_t n = 1;; n += kStride) {
     SCOPED_TRACE(n);
@@ -333,7 +333,7 @@ TEST_F(EngineHostCache, AFailureOfAnyCopyLosesNothing) {
 /// The device is lost at some call. Host memory has its blocks still.
 TEST_F(EngineHostCache, BlocksInHostMemoryOutliveTheDevice) {
   int survived = 0;
-  for (std::size_t n = 1; n < 400; n += kSanitized ? 27 : 9) {
+  for (std::size_t n = 1; n < 400; n += 9 * kStride) {
     SCOPED_TRACE(n);
     TestDevice device(TestDeviceConfig{});
     const SessionOptions options = session_options(20 * kBlockBytes);
@@ -350,7 +350,7 @@ TEST_F(EngineHostCache, BlocksInHostMemoryOutliveTheDevice) {
     EXPECT_EQ(compute(*session, prompt(2)), 8);
     ++survived;
   }
-  EXPECT_GT(survived, kSanitized ? 3 : 10);
+  EXPECT_GT(survived, 10 / static_cast<int>(kStride));
 }
 
 /// A sequence in use gets the blocks back that host memory has.
@@ -432,7 +432,6 @@ TEST_F(EngineHostCache, ARestoredFileMayTakeBlocksThatAreSaved) {
 
 /// Whatever fails while a file is restored: the others get the right blocks back.
 TEST_F(EngineHostCache, AFileThatIsNotRestoredLeavesNoWrongRows) {
-  constexpr std::size_t kStride = kSanitized ? 3 : 1;
   std::size_t errors = 0;
   for (std::size_t n = 1;; n += kStride) {
     SCOPED_TRACE(n);

@@ -1,6 +1,5 @@
 #include "support/tensor_io.h"
 
-#include <array>
 #include <map>
 #include <mutex>
 #include <string>
@@ -44,10 +43,14 @@ std::vector<std::byte> tensor_bytes(const RefTensor& values, const Tensor& tenso
   static std::mutex mutex;
   static std::map<std::string, std::vector<std::byte>> kept;
   static std::size_t kept_bytes = 0;
-  const std::lock_guard lock(mutex);
   std::string key = key_of(values, tensor);
-  if (const auto found = kept.find(key); found != kept.end()) return found->second;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = kept.find(key); found != kept.end()) return found->second;
+  }
   std::vector<std::byte> bytes = written(values, tensor);
+  if (key.size() + bytes.size() > kMostKept) return bytes;
+  const std::lock_guard lock(mutex);
   kept_bytes += key.size() + bytes.size();
   if (kept_bytes > kMostKept) {
     kept.clear();

@@ -20,8 +20,8 @@ using shunt::write_tensor;
 /// than the tests with them.
 const RefTensor& kept_values(DType type, const Sizes& sizes, std::uint64_t seed);
 
-/// What write_tensor() writes, kept for the next tests with the same values: quantizing takes
-/// longer than most tests.
+/// What write_tensor() writes. For quantized types it is kept for the next tests with the same
+/// values: quantizing takes longer than most tests. Any thread may call it.
 std::vector<std::byte> tensor_bytes(const RefTensor& values, const Tensor& tensor);
 
 }  // namespace shunt::test

@@ -147,7 +147,7 @@ void expect_exact(Device* device, const MemoryOf& memory, DType type, std::int64
   const auto got = product.run(device, memory, counts);
   for (std::size_t n = 0; n < counts.size(); ++n) {
     // With sanitizers some columns, the last among them.
-    constexpr std::int64_t kEvery = kSanitized ? 8 : 1;
+    constexpr std::int64_t kEvery = kSanitized ? 7 : 1;
     const std::int64_t columns = (counts[n] - 1) / kEvery + 1;
     RefTensor exact({rows, columns, 1, 1});
     RefTensor seen(exact.sizes);

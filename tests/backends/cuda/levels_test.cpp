@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A whole tile of the kernel, and some.
+// Without sanitizers a whole tile of the kernel, and some.
 constexpr std::int64_t kColumns = kSanitized ? 18 : 70;
 constexpr std::int64_t kRows = kSanitized ? 20 : 45;
 

@@ -347,6 +347,7 @@ TEST(CudaMoves, WrongFormsAreRefused) {
                   "mov.u16 %h0, %gridid",
                   "mov.v4.u16 {%h0, %h1, %h2, %h3}, %clusterid",
                   "mov.v4.u32 {_, _, _, _}, %tid",
+                  "mov.b64 {_, _}, %l0",
                   "mov.b128 %l0, %l1",
                   "mov.u32 %d, %a, %b",
                   "mov.u32 %d",

@@ -116,7 +116,9 @@ constexpr Parts kParts[] = {
 
 bool bind_parts(Binder& binder, ptx::Type type, bool pack) {
   const std::size_t vector = pack ? 1 : 0;
-  const auto& items = binder.operand(vector).items;
+  const auto given = binder.vector(vector, binder.operand(vector).items.size());
+  if (!given) return false;
+  const auto items = *given;
   for (const Parts& parts : kParts) {
     if (parts.whole != type || parts.count != items.size()) continue;
     Arg args[4];

@@ -156,7 +156,8 @@ Arg Binder::special(const Operand& operand, Type type, bool wider) {
   if (!need(row->version, row->sm)) return {};
   const unsigned size = ptx::bits_of(row->type);
   const unsigned bits = ptx::bits_of(type);
-  const bool low_part = bits == row->legacy_bits && ptx::kind_of(type) != Kind::kFloat;
+  const bool low_part =
+      row->legacy_bits != 0 && bits == row->legacy_bits && ptx::kind_of(type) != Kind::kFloat;
   if (!fits(type, row->type, wider) && !low_part) {
     fail(operand.name + " is " + described(row->type) + " where " + described(type) + " is needed");
     return {};

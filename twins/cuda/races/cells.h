@@ -30,7 +30,7 @@ inline bool conflict(Mark a, Mark b) {
 }
 
 inline constexpr unsigned kCellPageBytes = 1024;
-/// Cells of a fresh page have 1 << kCoarsest bytes, as many as most accesses of a lane at most.
+/// Cells of a fresh page have 1 << kCoarsest bytes. Few accesses of a lane are wider.
 inline constexpr unsigned kCoarsest = 4;
 
 /// The largest cells whose borders are at both of these bytes: 1 << result bytes.
