@@ -60,7 +60,7 @@ if(SHUNT_COVERAGE)
   target_link_options(shunt_flags INTERFACE --coverage)
 endif()
 
-option(SHUNT_OPTIMIZE_TESTS "Optimize what tests share and the command; OFF compiles them with -O0, as a release build compiles test files" ON)
+option(SHUNT_OPTIMIZE_TESTS "Optimize what tests share and the command; OFF compiles them with -O0, as all test code" ON)
 mark_as_advanced(SHUNT_OPTIMIZE_TESTS)
 
 # shunt_compile_fast(TARGET): a target that computes little itself, such as tests and the command. Release builds compile it with -O1,

@@ -26,9 +26,8 @@ constexpr std::int64_t kRows = 48;
 constexpr std::int64_t kMost = 130;
 constexpr std::int64_t kDifferent = 3;  // columns
 const std::vector<std::int64_t> kCounts =
-    kSanitized
-        ? std::vector<std::int64_t>{70, 1, 3, 8, 17}
-        : std::vector<std::int64_t>{130, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65, 70};
+    kSanitized ? std::vector<std::int64_t>{70, 1, 3, 8, 17}
+               : std::vector<std::int64_t>{130, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 33, 64, 65, 70};
 
 /// Every third column is the same, so that groups of columns begin with each of them.
 RefTensor repeated(RefTensor x) {
