@@ -168,20 +168,14 @@ class CudaMemoryCalls : public CudaObjects {
     switch (bytes_.next(5)) {
       case 0: {
         const CUDA_MEMCPY2D params = rows<CUDA_MEMCPY2D>();
-        if (bytes_.next(2) == 0)
-          (void)cuMemcpy2D(&params);
-        else
-          (void)cuMemcpy2DAsync(&params, stream());
+        call_either(params, cuMemcpy2D, cuMemcpy2DAsync);
         break;
       }
       case 1: {
         CUDA_MEMCPY3D params = rows<CUDA_MEMCPY3D>();
         params.Depth = bytes_.next(3);
         params.srcHeight = params.dstHeight = bytes_.next(4);
-        if (bytes_.next(2) == 0)
-          (void)cuMemcpy3D(&params);
-        else
-          (void)cuMemcpy3DAsync(&params, stream());
+        call_either(params, cuMemcpy3D, cuMemcpy3DAsync);
         break;
       }
       case 2: {
@@ -189,10 +183,7 @@ class CudaMemoryCalls : public CudaObjects {
         params.Depth = 1;
         params.srcContext = any(contexts_);
         params.dstContext = any(contexts_);
-        if (bytes_.next(2) == 0)
-          (void)cuMemcpy3DPeer(&params);
-        else
-          (void)cuMemcpy3DPeerAsync(&params, stream());
+        call_either(params, cuMemcpy3DPeer, cuMemcpy3DPeerAsync);
         break;
       }
       case 3:
@@ -257,6 +248,11 @@ class CudaMemoryCalls : public CudaObjects {
   }
 
  private:
+  template <class Params>
+  void call_either(const Params& params, CUresult (*now)(const Params*),
+                   CUresult (*in_stream)(const Params*, CUstream)) {
+    (void)(bytes_.next(2) == 0 ? now(&params) : in_stream(&params, stream()));
+  }
   /// A copy of rows between device memory, host memory and memory of any kind.
   template <class Params>
   Params rows() {

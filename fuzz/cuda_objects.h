@@ -1,5 +1,5 @@
-// Handles that calls of the CUDA twin made, and handles that are none: what the fuzz target of
-// calls passes to them.
+// The arguments of fuzzed calls of the CUDA twin: handles that earlier calls created, and invalid
+// handles.
 #pragma once
 
 #include <array>

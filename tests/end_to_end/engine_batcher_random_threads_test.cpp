@@ -11,7 +11,6 @@
 #include "base/to_size.h"
 #include "shunt/batcher.h"
 #include "support/models.h"
-#include "support/sanitized.h"
 #include "support/session_tokens.h"
 #include "support/test_architectures.h"
 #include "support/test_model.h"
@@ -24,8 +23,13 @@ using Logits = std::vector<float>;
 constexpr std::string_view kLlama = "llama";
 constexpr std::size_t kUsers = 4;
 constexpr std::size_t kRequestsOfAUser = 16;
-constexpr std::size_t kMaxPrompt = kSanitized ? 200 : 700;
-constexpr std::int64_t kMaxTokens = kSanitized ? 12 : 50;
+#ifdef __SANITIZE_THREAD__
+constexpr std::size_t kMaxPrompt = 200;
+constexpr std::int64_t kMaxTokens = 12;
+#else
+constexpr std::size_t kMaxPrompt = 700;
+constexpr std::int64_t kMaxTokens = 50;
+#endif
 
 struct Request {
   Tokens prompt = {};

@@ -1,5 +1,5 @@
-// Whether a sanitizer checks this build. Checked code is several times as slow, so tests do less of
-// the same then.
+// Whether this build has AddressSanitizer or ThreadSanitizer. They make code several times as slow,
+// so some tests repeat less then.
 #pragma once
 
 namespace shunt::test {

@@ -119,8 +119,7 @@ bool bind_register(Binder& b, const Operand& operand, ptx::Type type, bool resul
                    CallSlots& slots) {
   if (operand.negated) return b.fail("an argument cannot be negated");
   FunctionInfo::Slot slot;
-  if (type == ptx::Type::kPred && operand.kind != Operand::Kind::kRegister &&
-      operand.kind != Operand::Kind::kSink) {
+  if (type == ptx::Type::kPred && operand.kind != Operand::Kind::kRegister && !operand.is_sink()) {
     return b.fail("an argument is no predicate");
   }
   if (type == ptx::Type::kPred) {
@@ -156,7 +155,7 @@ bool bind_slots(Binder& b, const Operand& operand, const ptx::Variable* formal, 
                 CallSlots& slots) {
   if (operand.kind == Operand::Kind::kName) return bind_variable(b, operand, formal, slots);
   const std::size_t parts = formal != nullptr ? formal->vector : 1;
-  if (result && operand.kind == Operand::Kind::kSink) {
+  if (result && operand.is_sink()) {
     slots.insert(slots.end(), parts, {});
     return true;
   }

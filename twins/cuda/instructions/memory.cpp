@@ -126,15 +126,11 @@ bool take_policy(Binder& binder, std::size_t index, bool policy) {
   return !binder.failed();
 }
 
-bool is_sink(const ptx::Operand& operand) {
-  return operand.kind == ptx::Operand::Kind::kSink;
-}
-
 /// Registers of a vector have one width.
 bool same_width(Binder& binder, std::span<const ptx::Operand> items, unsigned& bits) {
   bits = 0;
   for (const ptx::Operand& item : items) {
-    if (is_sink(item)) continue;
+    if (item.is_sink()) continue;
     const unsigned own = binder.register_bits(item);
     if (own == 0) continue;  // a constant
     if (bits != 0 && own != bits) return binder.fail("the registers of a vector differ in width");

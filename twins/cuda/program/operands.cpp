@@ -92,7 +92,7 @@ Arg Binder::destination(std::size_t index, Type type, bool wider, bool sink) {
 }
 
 Arg Binder::destination(const Operand& operand, Type type, bool wider, bool sink) {
-  if (operand.kind == Operand::Kind::kSink && sink) return {};
+  if (operand.is_sink() && sink) return {};
   if (operand.kind != Operand::Kind::kRegister || operand.negated) {
     fail("the destination must be a register");
     return {};
@@ -299,8 +299,7 @@ std::optional<std::span<const Operand>> Binder::vector(std::size_t index, std::s
   }
   const std::size_t items = given.kind == Operand::Kind::kVector ? given.items.size() : 1;
   if (items == count && given.kind == Operand::Kind::kVector) {
-    const auto is_sink = [](const Operand& item) { return item.kind == Operand::Kind::kSink; };
-    if (!std::all_of(given.items.begin(), given.items.end(), is_sink)) {
+    if (!std::ranges::all_of(given.items, &Operand::is_sink)) {
       return std::span<const Operand>(given.items);
     }
     fail("operand " + std::to_string(index + 1) + " is a vector without a register");

@@ -70,6 +70,8 @@ struct Operand {
   Literal literal;
   std::string name;
   std::vector<Operand> items;
+
+  bool is_sink() const { return kind == Kind::kSink; }
 };
 
 struct Instruction {
