@@ -24,7 +24,7 @@ struct Profile {
   bool ecc;
 };
 
-inline constexpr std::size_t kProfiles = 7;
+inline constexpr std::size_t kProfiles = 8;
 extern const Profile kProfileTable[kProfiles];
 
 /// The value of a device attribute, or nothing if the attribute is unknown. Attributes of what the

@@ -43,9 +43,9 @@ TEST_P(Profiles, HaveTheAttributesOfTheirCards) {
 INSTANTIATE_TEST_SUITE_P(
     All, Profiles,
     ::testing::Values(Shape{"p40", 6, 1, 30, 49152}, Shape{"t4", 7, 5, 40, 65536},
-                      Shape{"a100", 8, 0, 108, 166912}, Shape{"rtx4090", 8, 9, 128, 101376},
-                      Shape{"orin", 8, 7, 16, 166912}, Shape{"h200", 9, 0, 132, 232448},
-                      Shape{"b200", 10, 0, 148, 232448}),
+                      Shape{"m40", 5, 2, 24, 49152}, Shape{"a100", 8, 0, 108, 166912},
+                      Shape{"rtx4090", 8, 9, 128, 101376}, Shape{"orin", 8, 7, 16, 166912},
+                      Shape{"h200", 9, 0, 132, 232448}, Shape{"b200", 10, 0, 148, 232448}),
     [](const auto& param) { return std::string(param.param.profile); });
 
 TEST(Driver, EveryCallNeedsInitialisation) {

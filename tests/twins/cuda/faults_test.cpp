@@ -94,6 +94,26 @@ TEST_P(LateErrors, LoseTheContext) {
 // ECC, addresses, traps: those that the vendor's documents call sticky.
 INSTANTIATE_TEST_SUITE_P(Sticky, LateErrors, ::testing::Values(214, 700, 702, 714, 715, 716, 719));
 
+TEST(Faults, WorkThatHangsHoldsItsStreamUntilTheContextEnds) {
+  const Gpu gpu;
+  const Kernels kernels;
+  Buffer<unsigned> numbers(4, 1u);
+  CUstream stuck = nullptr, other = nullptr;
+  TWIN_OK(cuStreamCreate(&stuck, CU_STREAM_NON_BLOCKING));
+  TWIN_OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  cuda_twin_set("CUDA_TWIN_FAIL_HANG", "2");
+  TWIN_OK(kernels.add_one(numbers.address, 4, stuck));
+  TWIN_OK(cuStreamSynchronize(stuck));
+  TWIN_OK(kernels.add_one(numbers.address, 4, stuck));
+  CUevent event = nullptr;  // no work of the device
+  TWIN_OK(cuEventCreate(&event, 0));
+  TWIN_OK(cuEventRecord(event, other));
+  TWIN_OK(cuStreamSynchronize(other));
+  EXPECT_EQ(cuStreamQuery(stuck), CUDA_ERROR_NOT_READY);
+  cuda_twin_reset();  // ends the context
+  EXPECT_EQ(cuStreamQuery(stuck), CUDA_ERROR_NOT_INITIALIZED);
+}
+
 TEST(Faults, ALostDeviceAnswersNothing) {
   const Gpu gpu;
   int count = 0;

@@ -17,6 +17,8 @@ struct Numbers {
 const std::vector<Numbers>& numbers() {
   static const std::vector<Numbers> all = {
       {"CUDA_TWIN_DEVICES", {"0", "1", "8"}, {"9", "1000000000", "-1"}},
+      {"CUDA_TWIN_MULTIPROCESSORS", {"0", "1", "1024"}, {"1025", "-1"}},
+      {"CUDA_TWIN_CLOCK", {"0", "1000000"}, {"1000001", "-1"}},
       {"CUDA_TWIN_DRIVER", {"11000", "12040", "13000"}, {"5", "10999", "13001", "99999"}},
       {"CUDA_TWIN_LATE_CODE", {"1", "700", "719", "999"}, {"0", "600", "601", "99999"}},
       {"CUDA_TWIN_MISSING", {"0", "1"}, {"1000"}},

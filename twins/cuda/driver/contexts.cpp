@@ -1,4 +1,5 @@
 #include "cuda/call.h"
+#include "cuda/driver/driver_memory.h"
 #include "cuda/driver/lifetime.h"
 #include "cuda/driver/modules.h"
 #include "cuda/driver/pools.h"
@@ -35,10 +36,13 @@ std::shared_ptr<Context> context_with(std::uint64_t id) {
   return nullptr;
 }
 
-std::shared_ptr<Context> make_context(Device& device, unsigned flags, bool primary) {
-  auto context = std::make_shared<Context>();
+CUresult make_context(Device& device, unsigned flags, bool primary,
+                      std::shared_ptr<Context>& context) {
+  auto made = std::make_shared<Context>();
+  made->device = &device;
+  CUDA_TWIN_TRY(charge_context(*made));
+  context = std::move(made);
   Driver& state = driver();
-  context->device = &device;
   context->flags = flags;
   context->is_primary = primary;
   context->id = state.next_id++;
@@ -53,7 +57,7 @@ std::shared_ptr<Context> make_context(Device& device, unsigned flags, bool prima
   context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
   context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
   context->handle = as_handle<CUcontext>(state.contexts.add(context));
-  return context;
+  return CUDA_SUCCESS;
 }
 
 namespace {
@@ -89,7 +93,9 @@ CUresult create(CUcontext* context, unsigned flags, CUdevice device) {
   if (context == nullptr) return refuse(CUDA_ERROR_INVALID_VALUE, "context is null");
   CUDA_TWIN_TRY(device_of(device, found));
   CUDA_TWIN_TRY(check_flags(flags));
-  *context = make_context(*found, flags, false)->handle;
+  std::shared_ptr<Context> made;
+  CUDA_TWIN_TRY(make_context(*found, flags, false, made));
+  *context = made->handle;
   return push(*context);
 }
 
@@ -115,6 +121,7 @@ void end_context(Context& context) {
   free_pool_memory_of(context);
   release_pool_memory(*context.device);
   free_host_memory_of(context);
+  refund_context(context);
   state.contexts.take(reinterpret_cast<std::uint64_t>(context.handle));
 }
 
@@ -251,6 +258,10 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
     constexpr std::size_t kMostFetched = 128;
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > kMostFetched) {
       return refuse(CUDA_ERROR_INVALID_VALUE, "an L2 fetch has at most 128 bytes");
+    }
+    if (limit == CU_LIMIT_STACK_SIZE) {
+      CUDA_TWIN_TRY(synchronize(context));  // as the documentation has it
+      CUDA_TWIN_TRY(reserve_stacks(context, value));
     }
     const std::lock_guard lock(context.mutex);
     context.limits[index] = value;

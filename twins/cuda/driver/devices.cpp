@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "cuda/call.h"
 #include "cuda/settings.h"
@@ -16,10 +17,19 @@ CUresult device_of(CUdevice ordinal, Device*& device) {
   return CUDA_SUCCESS;
 }
 
+namespace {
+
+/// Whether both are of one profile.
+bool are_alike(const Device& one, const Device& other) {
+  return std::string_view(one.profile->name) == other.profile->name;
+}
+
+}  // namespace
+
 bool are_peers(const Device& one, const Device& other) {
   const std::int64_t rule = setting(Setting::kPeers);
   if (&one == &other || rule == kPeersOff) return false;
-  return rule == kPeersOn || one.profile == other.profile;
+  return rule == kPeersOn || are_alike(one, other);
 }
 
 namespace {
@@ -33,7 +43,7 @@ int peer_attribute(CUdevice_P2PAttribute attribute, const Device& from, const De
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
       return are_peers(from, to) ? 1 : 0;
     case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
-      return are_peers(from, to) && from.profile == to.profile ? 1 : 0;
+      return are_peers(from, to) && are_alike(from, to) ? 1 : 0;
     default:
       return 0;
   }

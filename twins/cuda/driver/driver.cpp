@@ -54,10 +54,14 @@ CUresult list_profiles(std::vector<const Profile*>& profiles) {
 
 void make_devices(Driver& state, const std::vector<const Profile*>& profiles) {
   const std::int64_t memory = setting(Setting::kMemory);
+  const std::int64_t multiprocessors = setting(Setting::kMultiprocessors);
   for (const Profile* const profile : profiles) {
     auto device = std::make_unique<Device>();
     device->ordinal = static_cast<int>(state.devices.size());
-    device->profile = profile;
+    device->own_profile = *profile;
+    if (multiprocessors > 0)
+      device->own_profile.multiprocessors = static_cast<int>(multiprocessors);
+    device->profile = &device->own_profile;
     device->memory_bytes =
         memory > 0 ? static_cast<std::uint64_t>(memory) : device->profile->memory_bytes;
     state.devices.push_back(std::move(device));

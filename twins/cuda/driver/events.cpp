@@ -6,14 +6,20 @@
 #include "cuda/driver/worker.h"
 #include "cuda/graphs/capture.h"
 #include "cuda/races/work_order.h"
+#include "cuda/settings.h"
 
 namespace cuda_twin {
 namespace {
 
+/// Of the devices' clocks.
 std::uint64_t now() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
+  constexpr std::uint64_t kMillion = 1'000'000;
+  const auto host =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                     std::chrono::steady_clock::now().time_since_epoch())
+                                     .count());
+  const auto fast = static_cast<std::uint64_t>(setting(Setting::kClock));
+  return host + host / kMillion * fast + host % kMillion * fast / kMillion;
 }
 
 CUresult event_of(CUevent handle, std::shared_ptr<Event>& event) {

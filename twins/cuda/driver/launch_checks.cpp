@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "cuda/call.h"
+#include "cuda/driver/driver_memory.h"
 #include "cuda/driver/host_access.h"
 #include "cuda/driver/launch.h"
 
@@ -178,6 +179,7 @@ CUresult make_kernel_work(Context& context, const std::shared_ptr<Function>& fun
   CUDA_TWIN_TRY(check_cluster(launch));
   CUDA_TWIN_TRY(check_cooperative(launch));
   CUDA_TWIN_TRY(fill_parameters(*function->kernel, request, work.parameters));
+  CUDA_TWIN_TRY(reserve_stacks(context, function->kernel->local_bytes));
   work.function = function;
   work.grid = request.grid;
   work.block = request.block;

@@ -5,8 +5,10 @@
 
 namespace cuda_twin {
 
-/// A new context of the device, with its legacy stream.
-std::shared_ptr<Context> make_context(Device& device, unsigned flags, bool primary);
+/// A new context of the device, with its legacy stream. CUDA_ERROR_OUT_OF_MEMORY if the device is
+/// full.
+CUresult make_context(Device& device, unsigned flags, bool primary,
+                      std::shared_ptr<Context>& context);
 /// Ends its streams (queued work is dropped once the context has an error or `destroyed` is set),
 /// frees its memory, modules, events, and forgets its handle.
 void end_context(Context& context);

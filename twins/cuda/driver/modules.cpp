@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "cuda/call.h"
+#include "cuda/driver/driver_memory.h"
 #include "cuda/driver/jit.h"
 #include "cuda/graphs/capture.h"
 #include "cuda/ptx/parser.h"
@@ -78,6 +79,7 @@ CUresult compile(Context& context, std::string text, const JitOptions& options, 
   if (const auto* const error = std::get_if<ptx::SyntaxError>(&parsed)) return say(*error, log);
   const auto& source = std::get<ptx::Module>(parsed);
   CUDA_TWIN_TRY(check_for(*context.device, source, options.target(), log));
+  CUDA_TWIN_TRY(charge_code(module, text.size(), log));
   CUDA_TWIN_TRY(place_variables(context, source, module, log));
   const auto address_of = [&module](const std::string& name) -> std::optional<std::uint64_t> {
     const auto at = module.globals.find(name);

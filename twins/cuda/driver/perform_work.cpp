@@ -1,6 +1,8 @@
 #include "cuda/driver/perform.h"
 
+#include <chrono>
 #include <iterator>
+#include <thread>
 
 #include "cuda/call.h"
 #include "cuda/driver/pools.h"
@@ -92,6 +94,13 @@ void perform_in_turn(Context& context, const Work& work, std::uint64_t number) {
   if (uses_device(work) && fault_is_due(Setting::kFailLate)) {
     fail_late(context, static_cast<CUresult>(setting(Setting::kLateCode)),
               "CUDA_TWIN_FAIL_LATE: " + name_of_work(work));
+    return;
+  }
+  if (uses_device(work) && fault_is_due(Setting::kFailHang)) {
+    while (!context.destroyed && context.late_error == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    fail_late(context, CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_TWIN_FAIL_HANG");  // for the queue
     return;
   }
   CUresult result = CUDA_ERROR_UNKNOWN;

@@ -38,7 +38,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
     CUDA_TWIN_TRY(device_of(device, found));
     const std::lock_guard lock(found->mutex);
     if (found->primary == nullptr) {
-      found->primary = make_context(*found, found->primary_flags, true);
+      CUDA_TWIN_TRY(make_context(*found, found->primary_flags, true, found->primary));
     }
     ++found->primary_retained;
     *context = found->primary->handle;

@@ -35,6 +35,7 @@ inline constexpr int kGreatestPriority = -5;  ///< of streams; the least is 0
 
 struct Device {
   int ordinal = 0;
+  Profile own_profile = {};  ///< that of the table, as changed by settings
   const Profile* profile = nullptr;
   std::uint64_t memory_bytes = 0;
   std::atomic<std::uint64_t> small_bytes{0};  ///< in use by allocations that share blocks
@@ -69,6 +70,8 @@ struct Context : std::enable_shared_from_this<Context> {
   std::set<std::uint64_t> peers;               ///< ids of contexts whose memory this one may use
   std::atomic<std::uint32_t> peer_devices{0};  ///< bit d: device d is one of these
   std::array<std::size_t, 8> limits{};
+  std::uint64_t own_bytes = 0;    ///< of the device, for the context itself
+  std::uint64_t stack_bytes = 0;  ///< of the device, for stacks of threads
 };
 
 struct Stream : std::enable_shared_from_this<Stream> {
@@ -127,7 +130,8 @@ struct Module {
     std::uint64_t address = 0, bytes = 0;
   };
   std::unordered_map<std::string, Global> globals;
-  std::mutex mutex;                                                      ///< guards `functions`
+  std::uint64_t code_bytes = 0;  ///< of the device, for machine code
+  std::mutex mutex;              ///< guards `functions`
   std::unordered_map<std::string, std::shared_ptr<Function>> functions;  ///< with handles
 };
 

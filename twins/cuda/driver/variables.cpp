@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cuda/call.h"
+#include "cuda/driver/driver_memory.h"
 #include "cuda/driver/modules.h"
 #include "cuda/program/layout.h"
 
@@ -87,6 +88,7 @@ void unload(Module& module) {
     refund(*module.device, global.bytes);
   }
   module.globals.clear();
+  refund_code(module);
   const std::lock_guard lock(module.mutex);
   for (const auto& [name, function] : module.functions) {
     state.functions.take(reinterpret_cast<std::uint64_t>(function->handle));
