@@ -33,7 +33,7 @@ FloatMatrix float_matrix(const HostTensor& tensor, std::int64_t i2, std::int64_t
       return {start, static_cast<int>(element_stride / kFloat), true};
     }
   }
-  if (room != nullptr) gather(tensor, i2, i3, part, room);
+  if (room != nullptr) gather(tensor, i3 * tensor.sizes[2] + i2, part, room);
   return {room, static_cast<int>(part.elements), false};
 }
 

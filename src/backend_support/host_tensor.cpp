@@ -68,10 +68,9 @@ void gather(const HostTensor& tensor, const Sizes& sizes, float* to) {
   }
 }
 
-void gather(const HostTensor& tensor, std::int64_t i2, std::int64_t i3, const MatrixPart& part,
-            float* to) {
+void gather(const HostTensor& tensor, std::int64_t matrix, const MatrixPart& part, float* to) {
   for (std::int64_t r = 0; r < part.rows; ++r, to += part.elements) {
-    read_floats(tensor, tensor.row(part.row + r, i2, i3), part.element, part.elements, to);
+    read_floats(tensor, tensor.row(part.row + r, matrix), part.element, part.elements, to);
   }
 }
 
@@ -86,10 +85,10 @@ void scatter(const float* from, const HostTensor& to) {
   }
 }
 
-void gather_transposed(const HostTensor& tensor, std::int64_t i2, std::int64_t i3,
-                       const MatrixPart& part, float* scratch, float* to) {
+void gather_transposed(const HostTensor& tensor, std::int64_t matrix, const MatrixPart& part,
+                       float* scratch, float* to) {
   for (std::int64_t r = 0; r < part.rows; ++r) {
-    read_floats(tensor, tensor.row(part.row + r, i2, i3), part.element, part.elements, scratch);
+    read_floats(tensor, tensor.row(part.row + r, matrix), part.element, part.elements, scratch);
     for (std::int64_t e = 0; e < part.elements; ++e) to[e * part.rows + r] = scratch[e];
   }
 }
@@ -97,7 +96,7 @@ void gather_transposed(const HostTensor& tensor, std::int64_t i2, std::int64_t i
 void gather_transposed(const HostTensor& tensor, float* scratch, float* to) {
   const Sizes& n = tensor.sizes;
   for (std::int64_t i = 0; i < n[2] * n[3]; ++i, to += n[0] * n[1]) {
-    gather_transposed(tensor, i % n[2], i / n[2], {0, n[0], 0, n[1]}, scratch, to);
+    gather_transposed(tensor, i, {0, n[0], 0, n[1]}, scratch, to);
   }
 }
 

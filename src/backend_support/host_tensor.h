@@ -18,6 +18,10 @@ struct HostTensor {
   const std::byte* row(std::int64_t i1, std::int64_t i2, std::int64_t i3) const {
     return data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3];
   }
+  /// A row of matrix number `matrix`, counted along dimension 2 first.
+  const std::byte* row(std::int64_t i1, std::int64_t matrix) const {
+    return row(i1, matrix % sizes[2], matrix / sizes[2]);
+  }
   /// The same for a result of type F32.
   float* floats(std::int64_t i1, std::int64_t i2, std::int64_t i3) const {
     return reinterpret_cast<float*>(data + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]);
@@ -71,17 +75,16 @@ std::int64_t integer_at(const HostTensor& tensor, std::int64_t i0, std::int64_t 
 /// A source repeated to larger sizes, all of it, dense.
 void gather(const HostTensor& tensor, const Sizes& sizes, float* to);
 
-/// A part of matrix (i2, i3), dense.
-void gather(const HostTensor& tensor, std::int64_t i2, std::int64_t i3, const MatrixPart& part,
-            float* to);
+/// A part of a matrix by its number, dense.
+void gather(const HostTensor& tensor, std::int64_t matrix, const MatrixPart& part, float* to);
 
 /// Copies dense numbers to the rows of an F32 tensor. Elements of a row are contiguous.
 void scatter(const float* from, const HostTensor& to);
 
-/// A part of matrix (i2, i3), transposed: element e of row r of the part is at to[e * rows + r].
-/// `scratch` has room for a row's elements.
-void gather_transposed(const HostTensor& tensor, std::int64_t i2, std::int64_t i3,
-                       const MatrixPart& part, float* scratch, float* to);
+/// A part of a matrix by its number, transposed: element e of row r of the part is at
+/// to[e * rows + r]. `scratch` has room for a row's elements.
+void gather_transposed(const HostTensor& tensor, std::int64_t matrix, const MatrixPart& part,
+                       float* scratch, float* to);
 /// All matrices, transposed.
 void gather_transposed(const HostTensor& tensor, float* scratch, float* to);
 

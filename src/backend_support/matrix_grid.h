@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "backend_support/host_tensor.h"
 #include "base/ceil_div.h"
 #include "shunt/error.h"
 
@@ -26,6 +27,10 @@ struct MatrixGrid {
   /// Sizes of piece number `i` of k, or `j` of n.
   std::int64_t size_k(std::int64_t i) const { return std::min(piece_k, k - i * piece_k); }
   std::int64_t size_n(std::int64_t j) const { return std::min(piece_n, n - j * piece_n); }
+  /// Where piece (i of k, j of n) is in the matrix.
+  MatrixPart part(std::int64_t i, std::int64_t j) const {
+    return {i * piece_k, size_k(i), j * piece_n, size_n(j)};
+  }
   /// The number of piece (i of k, j of n): by j, then i.
   std::size_t index(std::int64_t i, std::int64_t j) const {
     return static_cast<std::size_t>(j * count_k() + i);

@@ -28,8 +28,10 @@ constexpr VendorRuntime kRuntime = {.backend = "zdnn",
 
 Result<std::unique_ptr<Backend>> create(const Options& options) {
   SHUNT_ASSIGN(auto library, VendorLibrary::open(kRuntime, options));
-  SHUNT_ASSIGN(const Symbols symbols,
-               bind_symbols([&](const char* name) { return library->find(name); }));
+  SHUNT_ASSIGN(
+      const Symbols symbols,
+      bind_symbols<Symbols>(
+          symbol_rows(), [&](const char* name) { return library->find(name); }, "version 1.0 has"));
   SHUNT_ASSIGN(auto machine, Machine::create(symbols, parse_out_of_range(options)));
   return std::make_unique<OneDeviceBackend>(
       "zdnn", std::make_unique<ZdnnDevice>(std::move(machine), std::move(library)));

@@ -65,10 +65,10 @@ bool Launch::to_machine(float* from, Stick& to) {
   return call<&Symbols::transform_ztensor>(to, from);
 }
 
-bool Launch::to_machine_transposed(const HostTensor& from, std::int64_t i2, std::int64_t i3,
+bool Launch::to_machine_transposed(const HostTensor& from, std::int64_t matrix,
                                    const MatrixPart& part, Stick& to) {
   const Entered entered =
-      stickify_transposed(zdnn(), from, i2, i3, part, staging, to.buffer(), machine_.saturates());
+      stickify_transposed(zdnn(), from, matrix, part, staging, to.buffer(), machine_.saturates());
   saturated_ |= entered.saturated;
   to.get()->is_transformed = true;
   return took(name_of<&Symbols::transform_ztensor>, entered.status);

@@ -83,10 +83,10 @@ class Launch {
   /// limited in place, if they saturate.
   bool to_machine(float* from, Stick& to);
   bool to_host(const Stick& from, float* to);
-  /// Part of matrix (i2, i3) of plain left side `from` into the layout, transposed, with
-  /// transpose_bytes() of staging.
-  bool to_machine_transposed(const HostTensor& from, std::int64_t i2, std::int64_t i3,
-                             const MatrixPart& part, Stick& to);
+  /// Part of a matrix of plain left side `from` into the layout, transposed, with transpose_bytes()
+  /// of staging.
+  bool to_machine_transposed(const HostTensor& from, std::int64_t matrix, const MatrixPart& part,
+                             Stick& to);
   bool add(const Stick& a, const Stick& b, Stick& to) { return call<&Symbols::add>(a, b, to); }
   bool mul(const Stick& a, const Stick& b, Stick& to) { return call<&Symbols::mul>(a, b, to); }
   /// Products of the matrices of `a` with `b`, and `c` added to each number.
@@ -147,6 +147,12 @@ bool each_matrix(const Launch& l, const Stick& from, Stick& to, const Function& 
   }
   to.get()->is_transformed = true;
   return true;
+}
+
+/// The run of a kernel that is one function of the library: direct<&Symbols::add>.
+template <auto Function, class... Sticks>
+bool direct(Launch& l, Sticks&... sticks) {
+  return l.call<Function>(sticks...);
 }
 
 }  // namespace shunt::zdnn

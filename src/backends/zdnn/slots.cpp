@@ -78,9 +78,9 @@ Status ZdnnBinding::fill_matrices(std::size_t index, const One& one) {
 
 Status ZdnnBinding::transpose_parts(std::size_t index, const HostTensor& from, std::byte* work) {
   return fill_matrices(index, [&](std::int64_t matrix, Stick& to) {
-    return stickify_transposed(shared_.machine.zdnn(), from, matrix % from.sizes[2],
-                               matrix / from.sizes[2], {0, from.sizes[0], 0, from.sizes[1]}, work,
-                               to.buffer(), saturates());
+    return stickify_transposed(shared_.machine.zdnn(), from, matrix,
+                               {0, from.sizes[0], 0, from.sizes[1]}, work, to.buffer(),
+                               saturates());
   });
 }
 
@@ -164,7 +164,7 @@ Entered ZdnnBinding::saturate_matrix(const HostTensor& from, std::int64_t matrix
   for (std::int64_t first = 0; first < n[0]; first += at_once) {
     const std::int64_t count = std::min(at_once, n[0] - first);
     numbers.resize(static_cast<std::size_t>(count * n[1]));
-    gather(from, matrix % n[2], matrix / n[2], {first, count, 0, n[1]}, numbers.data());
+    gather(from, matrix, {first, count, 0, n[1]}, numbers.data());
     const NumberRange range = range_of(numbers, kLargest, true);
     entered.add(
         {range == NumberRange::kBeyond ? kConvertFailure : kOk, range == NumberRange::kSaturated});

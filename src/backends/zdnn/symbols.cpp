@@ -49,8 +49,4 @@ std::span<const SymbolRow<Symbols>> symbol_rows() {
   return kSymbolTable;
 }
 
-Result<Symbols> bind_symbols(const std::function<void*(const char* name)>& find) {
-  return shunt::bind_symbols<Symbols>(kSymbolTable, find, "version 1.0 has");
-}
-
 }  // namespace shunt::zdnn

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #include "backend_support/symbol_table.h"
 
@@ -110,9 +109,5 @@ template <auto Function>
 const char* name_of() {
   return shunt::name_of<Function>(symbol_rows());
 }
-
-/// Asks `find` for the address of each function by its whole name; it has null for those that the
-/// library lacks. NotFound, naming the function, if that is one of those that 1.0 has.
-Result<Symbols> bind_symbols(const std::function<void*(const char* name)>& find);
 
 }  // namespace shunt::zdnn

@@ -75,16 +75,15 @@ std::size_t transpose_bytes(std::int64_t k, std::int64_t rows) {
   return static_cast<std::size_t>(at_once + k) * sizeof(float);
 }
 
-Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
-                            std::int64_t i3, const MatrixPart& part, std::byte* work, std::byte* to,
-                            bool saturate) {
+Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t matrix,
+                            const MatrixPart& part, std::byte* work, std::byte* to, bool saturate) {
   const std::int64_t k = part.elements;
   auto* const scratch = reinterpret_cast<float*>(work);
   float* const transposed = scratch + k;
   Entered entered;
   for (std::int64_t done = 0; done < part.rows; done += rows_at_once(k)) {
     const std::int64_t count = std::min(rows_at_once(k), part.rows - done);
-    gather_transposed(from, i2, i3, {part.element, k, part.row + done, count}, scratch, transposed);
+    gather_transposed(from, matrix, {part.element, k, part.row + done, count}, scratch, transposed);
     // The library does not report finite numbers that are too large.
     const NumberRange range =
         range_of({transposed, static_cast<std::size_t>(k * count)}, kLargest, saturate);
@@ -147,14 +146,13 @@ std::optional<LossyCost> WeightSticks::cost() {
 
 std::uint32_t WeightSticks::fill(std::int64_t i, std::int64_t j, const HostTensor& plain,
                                  std::byte* work) {
-  const Dims dims = grid_.dims(i, j);
-  const MatrixPart part = {i * grid_.piece_k, dims.dim2, j * grid_.piece_n, dims.dim1};
+  const MatrixPart part = grid_.part(i, j);
   Stick& to = pieces_[grid_.index(i, j)];
   if (grid_.form == WeightForm::kInt8) {
     return quantize_transposed(machine_.zdnn(), plain, part, work, to, cost_);
   }
-  const Entered entered = stickify_transposed(machine_.zdnn(), plain, 0, 0, part, work, to.buffer(),
-                                              machine_.saturates());
+  const Entered entered =
+      stickify_transposed(machine_.zdnn(), plain, 0, part, work, to.buffer(), machine_.saturates());
   to.get()->is_transformed = true;
   saturated_ = saturated_ || entered.saturated;
   return entered.status;
@@ -185,7 +183,7 @@ Result<std::vector<float>> WeightSticks::rows(std::int64_t first, std::int64_t c
   return look([&](std::span<std::byte> plain) -> Result<std::vector<float>> {
     std::vector<float> values(static_cast<std::size_t>(count * grid_.k));
     if (!plain.empty()) {
-      gather(host(plain.data()), 0, 0, {0, grid_.k, first, count}, values.data());
+      gather(host(plain.data()), 0, {0, grid_.k, first, count}, values.data());
       return values;
     }
     SHUNT_TRY(each_row(

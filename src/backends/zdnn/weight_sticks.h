@@ -50,11 +50,10 @@ struct Entered {
     saturated |= next.saturated;
   }
 };
-/// Part of matrix (i2, i3), transposed to (elements, rows) at `to`. `saturate`: finite numbers that
-/// are too large become the largest one.
-Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t i2,
-                            std::int64_t i3, const MatrixPart& part, std::byte* work, std::byte* to,
-                            bool saturate);
+/// Part of a matrix, transposed to (elements, rows) at `to`. `saturate`: finite numbers that are
+/// too large become the largest one.
+Entered stickify_transposed(const Symbols& zdnn, const HostTensor& from, std::int64_t matrix,
+                            const MatrixPart& part, std::byte* work, std::byte* to, bool saturate);
 
 /// One weight in such memory. Data that is read from a quantised type is quantised again.
 class WeightSticks final : public StagedWeight {

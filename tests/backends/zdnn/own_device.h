@@ -21,10 +21,13 @@ class ZdnnOwnDeviceTest : public ZdnnTest {
 
   /// The functions of the library, but one; the names that are asked for are remembered.
   Result<zdnn::Symbols> symbols(std::string_view without = {}) {
-    return zdnn::bind_symbols([&](const char* name) {
-      asked_.emplace(name);
-      return name == without ? nullptr : library_->find(name);
-    });
+    return bind_symbols<zdnn::Symbols>(
+        zdnn::symbol_rows(),
+        [&](const char* name) {
+          asked_.emplace(name);
+          return name == without ? nullptr : library_->find(name);
+        },
+        "version 1.0 has");
   }
   /// From now on zdnn() is the device of such a library.
   void use(const zdnn::Symbols& symbols) {

@@ -24,10 +24,10 @@ struct Gaps {
 TEST(HostTensor, GathersPartOfAMatrixContiguously) {
   Gaps gaps;
   std::vector<float> to(4);
-  gather(gaps.tensor, 0, 1, {1, 2, 0, 2}, to.data());
+  gather(gaps.tensor, 1, {1, 2, 0, 2}, to.data());
   EXPECT_THAT(to, ElementsAre(101, 102, 111, 112));
   std::vector<float> row(2);
-  gather_transposed(gaps.tensor, 0, 1, {1, 2, 0, 2}, row.data(), to.data());
+  gather_transposed(gaps.tensor, 1, {1, 2, 0, 2}, row.data(), to.data());
   EXPECT_THAT(to, ElementsAre(101, 111, 102, 112));
 }
 

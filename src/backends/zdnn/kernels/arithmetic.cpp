@@ -39,24 +39,19 @@ struct ArithmeticRow {
   bool (*row)(Launch& l, const Stick& a, const Stick& row, Stick& y);
 };
 
-template <auto Function>
-bool same(Launch& l, const Stick& a, const Stick& b, Stick& y) {
-  return l.call<Function>(a, b, y);
-}
-
 constexpr std::array kArithmeticTable = {
     ArithmeticRow{
-        add_op, kHas<Feature::kAdd>, same<&Symbols::add>,
+        add_op, kHas<Feature::kAdd>, direct<&Symbols::add>,
         [](Launch& l, const Stick& a, const Stick& row, Stick& y) { return l.add_row(a, row, y); }},
-    ArithmeticRow{sub_op, kHas<Feature::kSub>, same<&Symbols::sub>,
+    ArithmeticRow{sub_op, kHas<Feature::kSub>, direct<&Symbols::sub>,
                   [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
                     Stick& negative = l.temporary(0, row.dims());
                     return l.affine(row, -1, 0, negative) && l.add_row(a, negative, y);
                   }},
     ArithmeticRow{
-        mul_op, kHas<Feature::kMul>, same<&Symbols::mul>,
+        mul_op, kHas<Feature::kMul>, direct<&Symbols::mul>,
         [](Launch& l, const Stick& a, const Stick& row, Stick& y) { return l.mul_row(a, row, y); }},
-    ArithmeticRow{div_op, kHas<Feature::kDiv>, same<&Symbols::div>,
+    ArithmeticRow{div_op, kHas<Feature::kDiv>, direct<&Symbols::div>,
                   [](Launch& l, const Stick& a, const Stick& row, Stick& y) {
                     // Not times 1 / row, which may be less than the machine's smallest number.
                     Stick& divisors = l.temporary(0, a.dims());

@@ -251,8 +251,7 @@ class Matmul final : public ZdnnKernel {
   /// A matrix of plain w.
   static bool transposed(Launch& l, std::int64_t matrix, Stick& to) {
     const HostTensor& w = l.sources[0].host;
-    return l.to_machine_transposed(w, matrix % w.sizes[2], matrix / w.sizes[2],
-                                   {0, w.sizes[0], 0, w.sizes[1]}, to);
+    return l.to_machine_transposed(w, matrix, {0, w.sizes[0], 0, w.sizes[1]}, to);
   }
 
   /// A product of which something is larger than the machine takes: rows of x, columns of y and
@@ -291,8 +290,7 @@ class Matmul final : public ZdnnKernel {
       const std::int64_t at = matrix(from.sizes);
       for (std::int64_t i = 0; i < grid_.count_k(); ++i) {
         const std::int64_t k = grid_.size_k(i);
-        gather(from, at % from.sizes[2], at / from.sizes[2], {i * grid_.piece_k, k, row_, count_},
-               moved_);
+        gather(from, at, {i * grid_.piece_k, k, row_, count_}, moved_);
         Stick& to = l_.temporary(kX + static_cast<std::size_t>(i), {1, count_, k});
         if (!l_.to_machine(moved_, to) || (is_int8() && !l_.quantize(to))) return false;
       }
@@ -350,16 +348,12 @@ class Matmul final : public ZdnnKernel {
     const Stick* find_w(std::int64_t i, std::int64_t j) {
       if (weight_ != nullptr) return &weight_->piece(i, j);
       const HostTensor& w = l_.sources[0].host;
-      const Dims dims = grid_.dims(i, j);
-      Stick& to = l_.temporary(kWeight, dims);
+      Stick& to = l_.temporary(kWeight, grid_.dims(i, j));
       to.get()->is_transformed = true;
       const std::array<std::int64_t, 3> piece = {matrix(w.sizes), j, i};
       if (piece == held_) return &to;
       held_ = piece;
-      const MatrixPart part = {i * grid_.piece_k, dims.dim2, j * grid_.piece_n, dims.dim1};
-      const bool there =
-          l_.to_machine_transposed(w, piece[0] % w.sizes[2], piece[0] / w.sizes[2], part, to);
-      return there ? &to : nullptr;
+      return l_.to_machine_transposed(w, piece[0], grid_.part(i, j), to) ? &to : nullptr;
     }
 
     void put(std::int64_t column, std::int64_t count) const {

@@ -14,11 +14,6 @@ namespace {
 /// size: up to 22, beyond which the machine has no numbers.
 constexpr double kOfExponential = 22.0 * 22.0;
 
-template <auto Function>
-bool direct(Launch& l, const Stick& x, Stick& y) {
-  return l.call<Function>(x, y);
-}
-
 bool relu(Launch& l, const Stick& x, Stick& y) {
   return l.call<&Symbols::relu>(x, nullptr, y);
 }
@@ -49,6 +44,9 @@ bool gelu_quick(Launch& l, const Stick& x, Stick& y) {
   return l.affine(x, kSlope, 0, t) && l.call<&Symbols::sigmoid>(t, s) && l.mul(x, s, y);
 }
 
+constexpr auto square = [](Launch& l, const Stick& x, Stick& y) { return l.mul(x, x, y); };
+constexpr auto negate = [](Launch& l, const Stick& x, Stick& y) { return l.affine(x, -1, 0, y); };
+
 const std::vector<UnaryRow>& unary_rows() {
   using F = Feature;
   static const std::vector<Need> kGelu = {kHas<F::kMul>, kHas<F::kBatchnorm>, kHas<F::kSigmoid>};
@@ -64,18 +62,8 @@ const std::vector<UnaryRow>& unary_rows() {
       // Its approximation by tanh: at most 5e-4 apart, half of the rounding of DLFLOAT16 near 1.
       {gelu_erf_op, kGelu, 2, 4, true, gelu},
       {gelu_quick_op, kGelu, 2, 4, true, gelu_quick},
-      {sqr_op,
-       {kHas<F::kMul>},
-       0,
-       2,
-       true,
-       [](Launch& l, const Stick& x, Stick& y) { return l.mul(x, x, y); }},
-      {neg_op,
-       {kHas<F::kBatchnorm>},
-       0,
-       1,
-       false,
-       [](Launch& l, const Stick& x, Stick& y) { return l.affine(x, -1, 0, y); }},
+      {sqr_op, {kHas<F::kMul>}, 0, 2, true, square},
+      {neg_op, {kHas<F::kBatchnorm>}, 0, 1, false, negate},
   };
   return kUnaryTable;
 }
