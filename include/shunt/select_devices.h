@@ -26,4 +26,7 @@ Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
                                              std::span<const std::string> names,
                                              std::span<const std::string> pinned = {});
 
+/// The CPU of devices that select_with_cpu() returned.
+Device& cpu_of_selected(std::span<Device* const> devices);
+
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// Signed numbers as sizes and positions of memory.
+// Numbers as sizes and positions of memory.
 #pragma once
 
 #include <concepts>
@@ -16,6 +16,13 @@ template <std::signed_integral Number>
 constexpr std::size_t to_size(Number number) {
   if (number < 0) [[unlikely]]
     refuse_negative_size(number);
+  return static_cast<std::size_t>(number);
+}
+
+/// The same for an unsigned number that a size can have.
+template <std::unsigned_integral Number>
+constexpr std::size_t to_size(Number number) {
+  static_assert(sizeof(Number) <= sizeof(std::size_t));
   return static_cast<std::size_t>(number);
 }
 

@@ -39,4 +39,8 @@ Result<std::vector<Device*>> select_with_cpu(const Registry& registry,
   return devices;
 }
 
+Device& cpu_of_selected(std::span<Device* const> devices) {
+  return DeviceSet(devices).cpu_device();
+}
+
 }  // namespace shunt

@@ -177,7 +177,7 @@ class BenchOps final : public Command {
   Status run(Output& output) override {
     SHUNT_ASSIGN(const auto registry, devices_.open());
     SHUNT_ASSIGN(const auto chosen, select_with_cpu(*registry, devices_.names()));
-    const std::array<Device*, 2> pair = {chosen.front(), chosen.back()};
+    const std::array<Device*, 2> pair = {chosen.front(), &cpu_of_selected(chosen)};
     SHUNT_ASSIGN(const OpsBenchReport report,
                  bench_ops(std::span(pair).first(chosen.size() > 1 ? 2 : 1), request_));
     output.write(to_text(report, format_.format()));
@@ -272,7 +272,7 @@ class BenchTrain final : public Command {
     SHUNT_ASSIGN(const auto registry, open_registry(options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
     SHUNT_ASSIGN(const TrainBenchReport report,
-                 bench_train(model_.path(), request_, *devices.back()));
+                 bench_train(model_.path(), request_, cpu_of_selected(devices)));
     output.write(to_text(report, model_.path(), request_, format_.format()));
     return ok();
   }

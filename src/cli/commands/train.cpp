@@ -145,8 +145,9 @@ class TrainCommand final : public Command {
     }
     SHUNT_ASSIGN(const auto registry, open_registry(runtime_options_));
     SHUNT_ASSIGN(const auto devices, select_with_cpu(*registry, {}));
-    SHUNT_ASSIGN(const auto trainer, Trainer::create(start, learned, *devices.back(), options_,
-                                                     checkpoint ? &*checkpoint : nullptr));
+    SHUNT_ASSIGN(const auto trainer,
+                 Trainer::create(start, learned, cpu_of_selected(devices), options_,
+                                 checkpoint ? &*checkpoint : nullptr));
     output.write(
         fmt::format("{}{} parameters; {} of {}, {} tokens\n", is_new ? "a new model of " : "",
                     format_count(trainer->parameters()), counted(learned.documents(), "document"),

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "base/guarded.h"
+#include "base/to_size.h"
 
 namespace shunt {
 
 SamplingThreads::SamplingThreads(int most)
-    : most_(most > 0 ? static_cast<std::size_t>(most)
+    : most_(most > 0 ? to_size(most)
                      : std::max<std::size_t>(1, std::thread::hardware_concurrency())) {}
 
 SamplingThreads::~SamplingThreads() {

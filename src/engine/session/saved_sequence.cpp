@@ -69,7 +69,7 @@ Result<SavedSequence> read_sequence(HeaderReader& reader) {
   if (cached > count) return gguf::bad_at(at, "{} rows of {} tokens", cached, count);
   sequence.cached = static_cast<std::int64_t>(cached);
   SHUNT_ASSIGN(const auto tokens, reader.take(count * sizeof(std::int32_t), "the tokens"));
-  sequence.tokens.reserve(static_cast<std::size_t>(count));
+  sequence.tokens.reserve(to_size(count));
   for (std::size_t i = 0; i < tokens.size(); i += sizeof(std::int32_t))
     sequence.tokens.push_back(load_little<std::int32_t>(tokens.data() + i));
   SHUNT_ASSIGN(const auto caches, reader.read_count("the number of caches", kLeastCacheBytes));
@@ -179,7 +179,7 @@ std::vector<std::byte> write_header(const SavedSequence& sequence) {
   start.put_u64(header);
   start.put_u64(header + data + kChecksumBytes);
   std::vector<std::byte> bytes;
-  bytes.reserve(static_cast<std::size_t>(header));
+  bytes.reserve(to_size(header));
   bytes.insert(bytes.end(), start.bytes().begin(), start.bytes().end());
   bytes.insert(bytes.end(), rest.bytes().begin(), rest.bytes().end());
   gguf::HeaderBytes checksum;
@@ -208,13 +208,12 @@ Status SavedSequenceWriter::commit() {
 }
 
 Result<ReadHeader> read_header(const SavedBytes& file) {
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(std::min<std::uint64_t>(file.size, kStartBytes)));
+  std::vector<std::byte> bytes(to_size(std::min<std::uint64_t>(file.size, kStartBytes)));
   SHUNT_TRY(file.read(0, bytes));
   HeaderReader start(bytes);
   SHUNT_ASSIGN(const StatedSizes sizes, read_start(start));
   SHUNT_TRY(check_sizes(sizes, file.size));
-  bytes.resize(static_cast<std::size_t>(sizes.header));
+  bytes.resize(to_size(sizes.header));
   SHUNT_TRY(file.read(0, bytes));
   const auto content = std::span<const std::byte>(bytes).first(bytes.size() - kChecksumBytes);
   if (xxh64(content) != load_little<std::uint64_t>(content.data() + content.size()))
@@ -238,11 +237,11 @@ Result<ReadHeader> read_header(const SavedBytes& file) {
 Status check_data(const SavedBytes& file, const ReadHeader& header) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
   const std::uint64_t end = file.size - kChecksumBytes;
-  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(kPiece, end - header.data)));
+  std::vector<std::byte> piece(to_size(std::min(kPiece, end - header.data)));
   Xxh64 hash;
   for (std::uint64_t at = header.data; at < end;) {
-    const auto part = std::span(piece).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), end - at)));
+    const auto part =
+        std::span(piece).first(to_size(std::min<std::uint64_t>(piece.size(), end - at)));
     SHUNT_TRY(file.read(at, part));
     hash.add(part);
     at += part.size();
@@ -250,8 +249,7 @@ Status check_data(const SavedBytes& file, const ReadHeader& header) {
   std::array<std::byte, kChecksumBytes> checksum;
   SHUNT_TRY(file.read(end, checksum));
   if (hash.value() == load_little<std::uint64_t>(checksum.data())) return ok();
-  return gguf::bad_at(static_cast<std::size_t>(header.data),
-                      "the data are damaged: their checksum is another one");
+  return gguf::bad_at(to_size(header.data), "the data are damaged: their checksum is another one");
 }
 
 }  // namespace shunt

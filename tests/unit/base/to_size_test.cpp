@@ -1,4 +1,4 @@
-// Signed numbers as sizes.
+// Numbers as sizes.
 #include "base/to_size.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,9 @@ TEST(ToSize, KeepsTheNumber) {
   EXPECT_EQ(to_size(7), 7U);
   EXPECT_EQ(to_size(std::int8_t{127}), 127U);
   EXPECT_EQ(to_size(std::numeric_limits<std::int64_t>::max()), 9'223'372'036'854'775'807U);
+  EXPECT_EQ(to_size(std::numeric_limits<std::uint64_t>::max()), 18'446'744'073'709'551'615U);
   static_assert(to_size(3) == 3);
+  static_assert(to_size(std::uint8_t{200}) == 200);
   static_assert(std::is_same_v<decltype(to_size(3)), std::size_t>);
 }
 
