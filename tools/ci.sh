@@ -364,7 +364,7 @@ ci() {
   # No test passes or fails by its time, so executables may run side by side.
   step "release: tests" test_step release --parallel "$(nproc)"
   step "PTX: its faults are noticed" tools/check-ptx-test
-  step "PTX: assembled, where the CUDA toolkit is" tools/check-ptx build/release 75
+  step "PTX: assembled, where the CUDA toolkit is" tools/check-ptx build/release 75 80
   step "installed, and moved" install_step
   step "prove-twin: its faults are noticed" tools/prove-twin-test
   for argument in $(tools/prove-twin --list); do step "the twin $argument alone" twin_step "$argument"; done

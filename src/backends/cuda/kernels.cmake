@@ -1,9 +1,11 @@
 # How kernels become PTX: shunt_cuda_modules(); for tests, shunt_cuda_ptx().
 # -DSHUNT_CUDA_CLANG=PATH names another compiler. What was found is not kept, and a build configures again when a clang++ was installed.
 file(GLOB installed_compilers CONFIGURE_DEPENDS /usr/bin/clang++* /usr/local/bin/clang++*)
+list(FILTER installed_compilers INCLUDE REGEX "-(19|[2-9][0-9])$")
 set(cuda_clangs ${SHUNT_CUDA_CLANG})
 if(NOT cuda_clangs)
-  set(cuda_clangs clang++-19 clang++-20 clang++-21 clang++-22 clang++)
+  list(SORT installed_compilers)
+  set(cuda_clangs clang++-19 ${installed_compilers} clang++)
 endif()
 
 # Contraction is off, so that IEEE operations give the same bits on every card. The PTX version decides which drivers take it.
@@ -30,11 +32,15 @@ function(shunt_cuda_probe out)
     if(NOT clang)
       continue()
     endif()
-    execute_process(
-      COMMAND ${clang} ${cuda_flags} ${cuda_base_flags} -I${PROJECT_SOURCE_DIR}/src
-        -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/paged_attention.cu -o ${CMAKE_CURRENT_BINARY_DIR}/probe.ptx
-      RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-    if(status EQUAL 0)
+    set(probed "")
+    foreach(level base tensor)
+      execute_process(
+        COMMAND ${clang} ${cuda_flags} ${cuda_${level}_flags} -I${PROJECT_SOURCE_DIR}/src
+          -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/begin_run.cu -o ${CMAKE_CURRENT_BINARY_DIR}/probe.ptx
+        RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+      list(APPEND probed ${status})
+    endforeach()
+    if(probed STREQUAL "0;0")
       set(${out} ${clang} PARENT_SCOPE)
       return()
     endif()

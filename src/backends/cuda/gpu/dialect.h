@@ -1,6 +1,10 @@
 // All that kernels have of CUDA's language, over clang's builtins: no toolkit is needed.
 #pragma once
 
+#if !defined(__clang__) || __clang_major__ < 19
+#error "kernels need clang++ 19 or newer"
+#endif
+
 #include "backends/cuda/gpu/shared.h"
 
 #define KERNEL extern "C" __attribute__((global))
