@@ -255,6 +255,7 @@ struct DeviceInfo {
   int priority = 0;                ///< higher gets work first; below 0: only if it is named
   std::uint64_t memory_total = 0;  ///< bytes; 0 if not known
   bool host_memory = false;        ///< no memory of its own: unified memory with the CPU
+  bool managed_memory = false;     ///< buffers may exceed its memory: the driver moves pages
   bool twin = false;               ///< a stand-in for the hardware: correct, never fast
   bool asynchronous = false;       ///< streams work while the host does something else
   /// A dynamic dimension that grows from run to run (cache rows) should be a multiple of this, so
@@ -262,6 +263,9 @@ struct DeviceInfo {
   std::int64_t dynamic_dim_granularity = 1;
   std::optional<DeviceSpeed> speed = {};  ///< if known; else estimates for its kind are used
 };
+
+/// DeviceInfo::managed_memory in descriptions, ledgers and notes.
+inline constexpr std::string_view kManagedText = "managed memory, which may exceed the device's";
 
 /// Memory that a device uses outside of buffers, in bytes, as measured.
 struct OwnMemory {
@@ -290,6 +294,8 @@ struct DeviceWarning {
 struct WorkTimes {
   double begin = 0;
   double end = 0;
+  /// The largest error of either, in seconds; 0 on the host's own clock.
+  double error = 0;
 };
 
 /// A point in a stream. Reused by every run of a plan: submitting work that signals it makes it

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,9 +51,11 @@ struct LedgerRow {
 };
 
 /// Rows by device in the order they first came, then by purpose; no two of the same kind, and none
-/// of 0 bytes. Equal ledgers are equal row by row.
+/// of 0 bytes. Equal ledgers have the same rows, and the same devices with managed memory.
 struct Ledger {
   std::vector<LedgerRow> rows;
+  /// Devices with managed memory (DeviceInfo::managed_memory). A session's ledger has none.
+  std::set<std::string> managed = {};
 
   /// Adds bytes to the row of that device and purpose.
   void add(std::string_view device, Purpose purpose, std::uint64_t bytes);

@@ -47,10 +47,10 @@ Status StreamEvent::wait() {
 
 std::optional<WorkTimes> StreamEvent::times() const {
   if (!begin_ || !recorded_) return std::nullopt;
-  const auto begin = begin_->seconds();
+  const auto begin = begin_->time();
   const auto lasted = end_->seconds_since(*begin_);
   if (!begin || !lasted) return std::nullopt;
-  return WorkTimes{*begin, *begin + *lasted};
+  return WorkTimes{begin->seconds, begin->seconds + *lasted, begin->error};
 }
 
 Result<std::unique_ptr<EventStream>> EventStream::create(std::unique_ptr<NativeStream> native,
@@ -65,7 +65,19 @@ EventStream::EventStream(std::unique_ptr<NativeStream> native, std::unique_ptr<N
                          std::shared_ptr<DeviceHealth> health)
     : native_(std::move(native)),
       idle_(std::move(idle)),
-      history_(std::make_shared<StreamHistory>(*native_, std::move(health))) {}
+      history_(std::make_shared<StreamHistory>(*native_, std::move(health))) {
+  native_->watch({.check = [this]() -> Status {
+                    SHUNT_TRY(clock_.lost());
+                    return history_->health().check();
+                  },
+                  .time_out = [this]() -> Error {
+                    Status lost = clock_.lost();
+                    if (!lost) return lost.error();
+                    if (!clock_.lose_busy()) history_->health().lose_hung();
+                    lost = clock_.lost();
+                    return lost ? history_->health().check().error() : lost.error();
+                  }});
+}
 
 EventStream::~EventStream() {
   if (const Status done = drain(); done) {

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "shunt/device.h"
 
@@ -26,14 +28,19 @@ class NativeEvent {
   /// error ends the wait as well. A vendor's wait without a time limit will do if the loss of the
   /// device ends it.
   virtual Result<bool> wait(std::chrono::milliseconds most) = 0;
-  /// When it was complete: seconds of std::chrono::steady_clock. Asked only of timed events.
-  virtual std::optional<double> seconds() const { return std::nullopt; }
+  /// When it was complete: seconds of std::chrono::steady_clock, and the largest error of that.
+  /// Asked only of timed events.
+  struct Time {
+    double seconds = 0;
+    double error = 0;
+  };
+  virtual std::optional<Time> time() const { return std::nullopt; }
   /// Seconds from an earlier event of the same stream to this one. By default the difference of
-  /// their seconds(); a device that measures this itself is more exact.
+  /// their times; a device that measures this itself is more exact.
   virtual std::optional<double> seconds_since(const NativeEvent& begin) const {
-    const auto from = begin.seconds(), to = seconds();
+    const auto from = begin.time(), to = time();
     if (!from || !to) return std::nullopt;
-    return *to - *from;
+    return to->seconds - from->seconds;
   }
 };
 
@@ -44,8 +51,9 @@ struct NativeFailure {
   bool lost = false;       ///< nothing on this device works any more
 };
 
-/// A vendor's stream. All calls but failure() come from one thread at a time, and none waits for
-/// the device. An EventStream numbers the tasks, in ascending order.
+/// A vendor's stream. All calls but failure() come from one thread at a time. A submission waits
+/// for the device only for room in the vendor's queue, and for copies that the vendor can't queue.
+/// An EventStream numbers the tasks, in ascending order.
 class NativeStream {
  public:
   NativeStream() = default;
@@ -81,6 +89,24 @@ class NativeStream {
   virtual Status recover() = 0;
   /// The nodes of a binding, for errors: the first and the last. Empty if it does not know.
   virtual std::string nodes_of(const Binding&) const { return {}; }
+
+  /// The look of an EventStream at a submission that waits.
+  struct Watch {
+    std::function<Status()> check;    ///< the error of a lost device that it waits for
+    std::function<Error()> time_out;  ///< makes the device lost that it waits for
+  };
+  void watch(Watch watch) { watch_ = std::move(watch); }
+
+ protected:
+  /// For a submission that waits: the error of this device or of one that its stream waits for,
+  /// once such a device is lost.
+  Status check_devices() const { return watch_.check(); }
+  /// The error of a submission that has waited longer than the device's timeout. The device that is
+  /// lost by it may be another one: that whose event the stream waits for.
+  Error timed_out() const { return watch_.time_out(); }
+
+ private:
+  Watch watch_;
 };
 
 }  // namespace shunt

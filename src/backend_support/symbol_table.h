@@ -2,8 +2,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "shunt/error.h"
 #include "shunt/message.h"
@@ -15,7 +17,8 @@ template <class Symbols>
 struct SymbolRow {
   const char* name;
   void (*set)(Symbols& symbols, void* address);
-  const char* since = nullptr;  ///< it may be missing in older libraries; null: all have it
+  const char* since = nullptr;    ///< it may be missing in older libraries; null: all have it
+  const char* feature = nullptr;  ///< feature that needs this function: "virtual memory"
 };
 
 template <class Member>
@@ -28,7 +31,8 @@ struct MemberPointer<F S::*> {
 
 /// `symbol<&Symbols::add>("zdnn_add")` is a row of the table.
 template <auto Member>
-constexpr auto symbol(const char* name, const char* since = nullptr) {
+constexpr auto symbol(const char* name, const char* since = nullptr,
+                      const char* feature = nullptr) {
   using Symbols = typename MemberPointer<decltype(Member)>::Struct;
   using Function = typename MemberPointer<decltype(Member)>::Type;
   static_assert(std::is_pointer_v<Function>, "members are pointers to functions");
@@ -36,7 +40,7 @@ constexpr auto symbol(const char* name, const char* since = nullptr) {
                             [](Symbols& symbols, void* address) {
                               symbols.*Member = reinterpret_cast<Function>(address);
                             },
-                            since};
+                            since, feature};
 }
 
 /// The name of a function that the table has, by its member: for messages.
@@ -46,6 +50,30 @@ const char* name_of(std::span<const SymbolRow<Symbols>> rows) {
     if (row.set == symbol<Member>("").set) return row.name;
   }
   return "";
+}
+
+/// A feature that a library lacks, with the first function of it that is missing.
+struct MissingFeature {
+  std::string_view feature;
+  const char* function;
+  const char* since;
+  /// "no virtual memory: the driver lacks cuMemMap (CUDA 10.2)", for "the driver" and "CUDA".
+  std::string to_text(std::string_view library, std::string_view product) const {
+    return fmt::format("no {}: {} lacks {} ({} {})", feature, library, function, product, since);
+  }
+};
+
+/// The features that a library lacks. The rows of a feature follow each other, and have `since`.
+template <class Symbols, class Find>
+std::vector<MissingFeature> missing_features(std::span<const SymbolRow<Symbols>> rows,
+                                             const Find& find) {
+  std::vector<MissingFeature> missing;
+  for (const SymbolRow<Symbols>& row : rows) {
+    if (row.feature == nullptr || find(row.name) != nullptr) continue;
+    if (!missing.empty() && missing.back().feature == row.feature) continue;
+    missing.push_back({row.feature, row.name, row.since});
+  }
+  return missing;
 }
 
 /// Asks `find` for the address of each function: it returns null for one that the library lacks.

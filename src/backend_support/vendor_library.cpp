@@ -80,7 +80,7 @@ struct OpenedFile {
 };
 
 Result<OpenedFile> open_first(const std::vector<std::string>& paths, const Search& search,
-                              const std::set<std::string>& loaded_before) {
+                              const std::set<std::string>& loaded_before, std::string_view remedy) {
   std::vector<std::string> reasons;
   for (const std::string& path : paths) {
     auto library = DynamicLibrary::open(path, DynamicLibrary::Binding::kLazy);
@@ -89,7 +89,8 @@ Result<OpenedFile> open_first(const std::vector<std::string>& paths, const Searc
     // The loader names the file as a rule.
     reasons.push_back(why.find(path) == std::string::npos ? fmt::format("{}: {}", path, why) : why);
   }
-  return fail(ErrorCode::kNotFound, "{}: {}", search.failure, fmt::join(reasons, "; "));
+  return fail(ErrorCode::kNotFound, "{}: {}{}{}", search.failure, fmt::join(reasons, "; "),
+              remedy.empty() ? "" : "; ", remedy);
 }
 
 }  // namespace
@@ -114,7 +115,8 @@ Result<std::shared_ptr<VendorLibrary>> VendorLibrary::open(const VendorRuntime& 
     std::vector<DynamicLibrary> libraries;
     std::vector<std::string> paths;
     for (const std::vector<std::string>& file : search.files) {
-      SHUNT_ASSIGN(OpenedFile opened_file, open_first(file, search, loaded_before));
+      SHUNT_ASSIGN(OpenedFile opened_file,
+                   open_first(file, search, loaded_before, given ? "" : runtime.remedy));
       was_loaded_before = was_loaded_before || opened_file.was_loaded_before;
       paths.push_back(opened_file.library.path());
       libraries.push_back(std::move(opened_file.library));

@@ -28,6 +28,7 @@ class VendorLibrary;
 struct VendorRuntime {
   std::string_view backend;      ///< its key in Options::libraries: "zdnn"
   std::string_view description;  ///< for messages: "IBM's library for the accelerator of IBM Z"
+  std::string_view remedy = {};  ///< for users who have the hardware, where the library is missing
   /// Opened in this order: a library that others need comes first.
   std::span<const LibraryFile> files;
   /// Never unloaded, even if the last user is gone: for runtimes with threads or exit handlers.
@@ -62,6 +63,13 @@ class VendorLibrary {
   void set_up_once(F f) {
     std::call_once(set_up_, std::move(f));
   }
+  /// An object that all users of the runtime share, made when it is first asked for. A runtime has
+  /// one type of it.
+  template <class State>
+  std::shared_ptr<State> shared_state() {
+    std::call_once(state_made_, [this] { state_ = std::make_shared<State>(); });
+    return std::static_pointer_cast<State>(state_);
+  }
 
  private:
   VendorLibrary(std::vector<DynamicLibrary> libraries, std::vector<std::string> paths,
@@ -75,6 +83,8 @@ class VendorLibrary {
   bool was_loaded_before_;
   std::mutex one_at_a_time_;
   std::once_flag set_up_;
+  std::once_flag state_made_;
+  std::shared_ptr<void> state_;
 };
 
 }  // namespace shunt

@@ -217,7 +217,7 @@ void Registry::create_backend(FoundBackend& found, const Options& options) {
     status.note = loaded->backend->note();
     loaded_.push_back(std::move(loaded));
   } else {
-    status.note = backend.error().message();
+    status.note = to_text(backend.error());
   }
   statuses_.push_back(std::move(status));
 }

@@ -132,7 +132,10 @@ std::shared_ptr<const ModelState> Model::state() const {
 Ledger Model::ledger() const {
   const auto now = state();
   Ledger ledger = now->ledger;
-  for (const Device* device : now->devices) ledger.add_own(device->name(), device->own_memory());
+  for (const Device* device : now->devices) {
+    ledger.add_own(device->name(), device->own_memory());
+    if (device->info().managed_memory) ledger.managed.emplace(device->name());
+  }
   return ledger;
 }
 Ledger Model::predicted() const {

@@ -8,7 +8,8 @@
 namespace shunt::test::cuda_conformance {
 namespace {
 
-DeviceUnderTest twin(const char* profile, std::size_t every) {
+/// `seed`: of the order of the twin's work; 0: in order, on several threads.
+DeviceUnderTest twin(const char* profile, std::size_t every, const char* seed = "0") {
   DeviceUnderTest device{.label = profile,
                          .device = "cuda0",
                          .options = {},
@@ -23,16 +24,19 @@ DeviceUnderTest twin(const char* profile, std::size_t every) {
     auto twin = std::make_shared<CudaTwin>();
     if (!twin->there()) return nullptr;
     twin->set("CUDA_TWIN_PROFILE", profile);
+    twin->set("CUDA_TWIN_ORDER", seed);
     return twin;
   };
   return device;
 }
 
-/// One profile in full, and samples of those with other limits, or memory of the host.
+/// One profile in full, and samples of those with other limits, or memory of the host, in other
+/// orders of work.
 /// `./dev ci --full` has all cases of all.
 std::vector<DeviceUnderTest> devices() {
   if (kSanitized) return {twin("h200", 37), twin("orin", 397)};
-  return {twin("h200", 1), twin("p40", 17), twin("t4", 17), twin("a100", 17), twin("orin", 17)};
+  return {twin("h200", 1), twin("p40", 17, "1"), twin("t4", 17, "2"), twin("a100", 17, "3"),
+          twin("orin", 17)};
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Conformance, ops_on(devices()), conformance_name);

@@ -22,9 +22,9 @@ class CudaModel : public testing::Test {
     const std::string devices = run({"devices"}).out;
     if (devices.find("cuda0") == std::string::npos) GTEST_SKIP() << devices;
   }
-  static RunResult run(std::vector<std::string> words) {
+  static RunResult run(std::vector<std::string> words, const RunOptions& options = {}) {
     words.insert(words.end(), {"--library", "cuda=" + kTwin});
-    return run_command(words);
+    return run_command(words, options);
   }
 };
 
@@ -44,6 +44,46 @@ TEST_F(CudaModel, EveryOperationPassesVerify) {
       run({"verify", "--model", stories().path, "--device", "cuda0", "--top", "1"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr(" 0 wrong"));
+}
+
+/// A card whose 20th piece of work never ends, and which counts as lost after a second.
+class CudaHang : public CudaModel {
+ protected:
+  static RunResult run_until_it_hangs(std::vector<std::string> words) {
+    words.insert(words.end(), {"--set", "cuda.timeout=1"});
+    return run(words, {.environment = {{"CUDA_TWIN_FAIL_HANG", "20"}}});
+  }
+};
+
+TEST_F(CudaHang, RunEndsWithAnErrorThatNamesTheDevice) {
+  const SynthModel model(tiny_shape());
+  const RunResult result =
+      run_until_it_hangs({"run", "--model", model.path(), "-n", "4", "--prompt", "one", "--devices",
+                          "cuda0", "--on-device-error", "fail"});
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("cuda0"));
+  EXPECT_THAT(result.err, HasSubstr("a task did not end within 1 s"));
+}
+
+TEST_F(CudaHang, RunGoesOnWithTheCpu) {
+  const SynthModel model(tiny_shape());
+  const auto words = [&](const char* device) {
+    return std::vector<std::string>{"run", "--model",  model.path(), "-n",        "4",   "--temp",
+                                    "0",   "--prompt", "one",        "--devices", device};
+  };
+  std::vector<std::string> with_cuda = words("cuda0");
+  with_cuda.insert(with_cuda.end(), {"--on-device-error", "fallback"});
+  const RunResult result = run_until_it_hangs(with_cuda);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("a task did not end within 1 s"));
+  EXPECT_EQ(result.out, run(words("cpu0")).out);
+}
+
+TEST_F(CudaHang, CheckOpsReportsTheCaseAndEnds) {
+  const RunResult result =
+      run_until_it_hangs({"check-ops", "--device", "cuda0", "--op", "add", "--case-seconds", "5"});
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.out + result.err, HasSubstr("a task did not end within 1 s"));
 }
 
 TEST_F(CudaModel, BenchmarksCompareATwinWithNoPeak) {

@@ -3,11 +3,48 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
+#include "support/gguf_bytes.h"
 #include "test_paths.h"
 
 namespace shunt::test {
 
+namespace {
+
+/// The library's bytes with other names for these functions, wherever they stand.
+std::string without(std::string bytes, const std::vector<std::string>& functions) {
+  for (const std::string& function : functions) {
+    const std::string name = '\0' + function + '\0';
+    std::string hidden = name;
+    hidden[name.size() - 2] = '?';
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = bytes.find(name, at)) != std::string::npos; ++found)
+      bytes.replace(at, name.size(), hidden);
+    EXPECT_GT(found, 0U) << function;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 CudaTwin::CudaTwin() : path_(SHUNT_TEST_CUDA_TWIN) {
+  open();
+}
+
+CudaTwin::CudaTwin(const std::vector<std::string>& missing) : path_(SHUNT_TEST_CUDA_TWIN) {
+  if (path_.empty()) return;
+  auto folder = std::make_shared<TempFolder>();
+  std::ifstream from(path_, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(from)), std::istreambuf_iterator<char>());
+  path_ = folder->path() + "/libcuda.so.1";
+  std::ofstream(path_, std::ios::binary) << without(bytes, missing);
+  folder_ = std::move(folder);
+  open();
+}
+
+void CudaTwin::open() {
   if (path_.empty()) return;
   library_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(library_, nullptr) << dlerror();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class CudaTwin {
  public:
   /// If there is no twin in this build, it is not there().
   CudaTwin();
+  /// A copy of the library without these functions. A lookup of their names fails.
+  explicit CudaTwin(const std::vector<std::string>& missing);
   ~CudaTwin();
   CudaTwin(const CudaTwin&) = delete;
   CudaTwin& operator=(const CudaTwin&) = delete;
@@ -54,12 +57,14 @@ class CudaTwin {
   std::vector<std::string> findings() const;
 
  private:
+  void open();
   void reset();
   KernelCounts count(const char* kernel) const;
   template <class F>
   F* find(const char* name) const;
 
   std::string path_;
+  std::shared_ptr<void> folder_;  // of a copy
   void* library_ = nullptr;
 };
 

@@ -27,9 +27,9 @@ class ThreadNativeEvent final : public NativeEvent {
   Result<bool> wait(std::chrono::milliseconds most) override {
     return state->wait(state->last(), most);
   }
-  std::optional<double> seconds() const override {
+  std::optional<Time> time() const override {
     const std::lock_guard lock(state->mutex);
-    return state->seconds;
+    return Time{state->seconds, 0};
   }
   std::shared_ptr<State> state = std::make_shared<State>();
 };

@@ -13,8 +13,8 @@ class WorldNativeEvent final : public NativeEvent {
     world_.host_waited(work->time);
     return true;
   }
-  std::optional<double> seconds() const override {
-    return timed_ && work ? std::optional(work->time) : std::nullopt;
+  std::optional<Time> time() const override {
+    return timed_ && work ? std::optional(Time{work->time, 0}) : std::nullopt;
   }
   const TestWorld& world() const { return world_; }
   std::shared_ptr<WorldWork> work;

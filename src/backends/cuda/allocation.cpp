@@ -94,34 +94,21 @@ Result<std::unique_ptr<Allocation>> make_allocation(const MemoryOwner& owner, st
   return made;
 }
 
-bool always(const Symbols&) {
-  return true;
-}
-bool has_mapping(const Symbols& symbols) {
-  return symbols.mem_granularity != nullptr && symbols.mem_address_reserve != nullptr &&
-         symbols.mem_address_free != nullptr && symbols.mem_create != nullptr &&
-         symbols.mem_release != nullptr && symbols.mem_map != nullptr &&
-         symbols.mem_unmap != nullptr && symbols.mem_set_access != nullptr;
-}
-bool has_managed(const Symbols& symbols) {
-  return symbols.mem_alloc_managed != nullptr;
-}
-
 struct KindRow {
   MemoryKind kind;
   std::string_view name;
-  bool (*in_driver)(const Symbols&);
+  const char* feature;  ///< of the driver; null: all have it
   Attribute attribute;  ///< 0 on devices that lack it
   Result<std::unique_ptr<Allocation>> (*allocate)(const MemoryOwner&, std::size_t);
 };
 constexpr std::array kKinds = {
-    KindRow{MemoryKind::kMapped, "virtual memory", has_mapping, kVirtualMemory,
+    KindRow{MemoryKind::kMapped, "virtual memory", kVirtualMemoryFeature, kVirtualMemory,
             make_allocation<MappedAllocation>},
-    KindRow{MemoryKind::kPlain, "plain memory", always, kCapabilityMajor,
+    KindRow{MemoryKind::kPlain, "plain memory", nullptr, kCapabilityMajor,
             make_allocation<PlainAllocation>},
-    KindRow{MemoryKind::kManaged, "managed memory", has_managed, kConcurrentManagedAccess,
+    KindRow{MemoryKind::kManaged, "managed memory", kManagedMemoryFeature, kConcurrentManagedAccess,
             make_allocation<ManagedAllocation>},
-    KindRow{MemoryKind::kHost, "memory of the host", always, kIntegrated,
+    KindRow{MemoryKind::kHost, "memory of the host", nullptr, kIntegrated,
             make_allocation<HostAllocation>},
 };
 
@@ -133,7 +120,7 @@ const KindRow& row_of(MemoryKind kind) {
 
 Status check_memory_kind(MemoryKind kind, const Context& context) {
   const KindRow& row = row_of(kind);
-  if (!row.in_driver(context.driver().symbols()))
+  if (row.feature != nullptr && !context.driver().has(row.feature))
     return fail(ErrorCode::kUnsupported, "this driver has no functions for {}", row.name);
   if (context.attribute(row.attribute) == 0)
     return fail(ErrorCode::kUnsupported, "this device has no {}", row.name);

@@ -1,4 +1,6 @@
 // The backend's entry point: opens NVIDIA's driver and makes a device of each card.
+#include <fmt/ranges.h>
+
 #include <string>
 #include <vector>
 
@@ -44,17 +46,24 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   SHUNT_ASSIGN(const auto driver, Driver::open(options));
   const CudaOptions parsed = parse_options(options);
   std::vector<std::unique_ptr<CudaDevice>> devices;
-  std::string note;
+  std::vector<std::string> notes;
+  for (const MissingFeature& missing : driver->missing())
+    notes.push_back(missing.to_text("the driver", "CUDA"));
   // A device keeps its number, whatever the others' fate.
   for (int i = 0; i < driver->device_count(); ++i) {
     auto device = open_device(driver, i, parsed);
     if (device) {
       devices.push_back(std::move(*device));
     } else {
-      note += fmt::format("{}cuda{}: {}", note.empty() ? "" : "; ", i, device.error().message());
+      notes.push_back(fmt::format("cuda{}: {}", i, to_text(device.error())));
     }
   }
-  if (driver->device_count() == 0) return fail(ErrorCode::kNotFound, "the driver has no devices");
+  if (driver->device_count() == 0) {
+    return fail(ErrorCode::kNotFound,
+                "the driver has no devices; check with nvidia-smi that it sees them, and "
+                "CUDA_VISIBLE_DEVICES");
+  }
+  std::string note = fmt::format("{}", fmt::join(notes, "; "));
   if (devices.empty()) return fail(ErrorCode::kUnsupported, "{}", note);
   if (parsed.peers) {
     std::vector<CudaDevice*> all;

@@ -71,8 +71,7 @@ bool is_vendor_code(const Error& error, Status32 code) {
 /// Whether either of two devices can read the other's memory.
 bool are_peers(const Context& a, const Context& b) {
   const Symbols& symbols = a.driver().symbols();
-  if (symbols.device_can_access_peer == nullptr || symbols.ctx_enable_peer_access == nullptr)
-    return false;
+  if (!a.driver().has(kPeersFeature)) return false;
   const auto can = [&](const Context& from, const Context& to) {
     int yes = 0;
     return symbols.device_can_access_peer(&yes, from.device(), to.device()) == kSuccess && yes != 0;
@@ -117,15 +116,16 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   target.capability = facts.capability();
   target.multiprocessors = std::max(1, facts.attribute(kMultiprocessors));
   if (target.capability < kOldestCapability) {
-    return fail(ErrorCode::kUnsupported, "{} has compute capability {}.{}; the oldest is {}.{}",
-                card, target.capability / 10, target.capability % 10, kOldestCapability / 10,
+    return fail(ErrorCode::kUnsupported,
+                "{} has compute capability {}.{}; the oldest that works is {}.{}", card,
+                target.capability / 10, target.capability % 10, kOldestCapability / 10,
                 kOldestCapability % 10);
   }
   SHUNT_ASSIGN(target.level, choose_level(options.level, target.capability, card));
   DeviceInfo info;
   info.name = "cuda" + std::to_string(ordinal);
   auto health = std::make_shared<DeviceHealth>(info.name, options.timeout,
-                                               [driver] { driver->count_loss(); });
+                                               [driver] { driver->state().count_loss(); });
   SHUNT_ASSIGN(auto context, Context::create(driver, number, std::move(health)));
   const MemoryKind memory = choose_memory_kind(options.memory, *context);
   if (const Status status = check_memory_kind(memory, *context); !status)
@@ -136,7 +136,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
       card, target.capability / 10, target.capability % 10, target.multiprocessors,
       row_of(target.level).name, facts.pci_address(), driver->version() / 1000,
       driver->version() % 1000 / 10,
-      memory == MemoryKind::kManaged ? "; managed memory, which may exceed the card's" : "",
+      memory == MemoryKind::kManaged ? fmt::format("; {}", kManagedText) : "",
       driver->is_twin() ? "; a twin of the driver" : "");
   info.kind = DeviceKind::kGpu;
   info.priority = 10;
@@ -146,6 +146,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   } else if (memory == MemoryKind::kManaged) {
     info.memory_total += host_memory_total();
   }
+  info.managed_memory = memory == MemoryKind::kManaged;
   info.twin = driver->is_twin();
   info.asynchronous = true;
   info.speed = speed_of(facts);
@@ -194,10 +195,18 @@ bool CudaDevice::can_copy_from(const BufferType& type) const {
 std::uint64_t CudaDevice::memory_free() const {
   if (info_.host_memory) return host_memory_free();
   constexpr std::uint64_t kNone = 1;  // 0 means that it is not known
-  std::size_t free = 0, total = 0;
-  if (!context_->call<&Symbols::mem_get_info>(&free, &total)) return kNone;
-  return std::max<std::uint64_t>(free, kNone) +
+  const auto free = context_->free_memory();
+  if (!free) return kNone;
+  return std::max<std::uint64_t>(*free, kNone) +
          (memory_.kind() == MemoryKind::kManaged ? host_memory_free() : 0);
+}
+
+OwnMemory CudaDevice::own_memory() const {
+  if (info_.host_memory)
+    return {};  // other programs of the host change its free memory all the time
+  OwnMemory own = modules_.memory();
+  own.context = context_->own_bytes();
+  return own;
 }
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {

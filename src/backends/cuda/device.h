@@ -27,6 +27,7 @@ class CudaDevice final : public Device {
   std::string_view name() const override { return info_.name; }
   DeviceInfo info() const override { return info_; }
   std::uint64_t memory_free() const override;
+  OwnMemory own_memory() const override;
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override {
     return table_.supports(graph, node, target_, memory);
   }

@@ -6,6 +6,7 @@
 
 #include "backend_support/vendor_error.h"
 #include "backends/cuda/pause.h"
+#include "base/clock.h"
 #include "shunt/message.h"
 
 namespace shunt::cuda {
@@ -21,6 +22,7 @@ bool is_twin_library(const VendorLibrary& library) {
 
 constexpr VendorRuntime kRuntime = {.backend = "cuda",
                                     .description = "NVIDIA's driver",
+                                    .remedy = "install it if this machine has an NVIDIA GPU",
                                     .files = kFiles,
                                     .stays_loaded = true,
                                     .is_twin = is_twin_library};
@@ -34,6 +36,18 @@ constexpr std::array kNamedCodes = {
                ErrorCode::kUnsupported, "install a newer driver"},
     VendorCode{kOperatingSystem, "CUDA_ERROR_OPERATING_SYSTEM", ErrorCode::kUnsupported,
                "check the process's limit of locked memory (ulimit -l)"},
+    VendorCode{kSystemNotReady, "CUDA_ERROR_SYSTEM_NOT_READY", ErrorCode::kUnsupported,
+               "start NVIDIA's services (nvidia-fabricmanager, nvidia-persistenced)"},
+    VendorCode{
+        kDriverMismatch, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", ErrorCode::kUnsupported,
+        "the kernel has another version of the driver than libcuda.so.1: restart the machine"},
+    VendorCode{kCompatNotSupported, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+               ErrorCode::kUnsupported,
+               "remove the folder of CUDA's compatibility libraries from LD_LIBRARY_PATH"},
+    VendorCode{kMpsConnectionFailed, "CUDA_ERROR_MPS_CONNECTION_FAILED", ErrorCode::kUnsupported,
+               "start nvidia-cuda-mps-control, or unset CUDA_MPS_PIPE_DIRECTORY"},
+    VendorCode{kDeviceUnavailable, "CUDA_ERROR_DEVICE_UNAVAILABLE", ErrorCode::kDevice,
+               "another process may use the device exclusively (nvidia-smi -q -d COMPUTE)"},
     VendorCode{kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", ErrorCode::kUnsupported, ""},
     VendorCode{kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", ErrorCode::kUnsupported, ""},
 };
@@ -42,7 +56,12 @@ constexpr std::array kContextEnds = {
     kDeinitialized,         kDeviceUnavailable,  kEccUncorrectable,   kNvlinkUncorrectable,
     kIllegalAddress,        kLaunchTimeout,      kContextIsDestroyed, kAssert,
     kHardwareStackError,    kIllegalInstruction, kMisalignedAddress,  kInvalidAddressSpace,
-    kInvalidProgramCounter, kLaunchFailed};
+    kInvalidProgramCounter, kLaunchFailed,       kContained,          kTensorMemoryLeak,
+    kMpsClientTerminated};
+
+/// After these the device itself may not answer: its context is not released.
+constexpr std::array kDeviceEnds = {kDeinitialized, kDeviceUnavailable, kEccUncorrectable,
+                                    kNvlinkUncorrectable};
 
 constexpr std::size_t kWordBytes = 4;
 /// A device that works writes a word within this time.
@@ -54,11 +73,12 @@ constexpr VendorCodes kCodes = {.library = "CUDA driver", .codes = kNamedCodes};
 
 Result<std::shared_ptr<Driver>> Driver::open(const Options& options) {
   SHUNT_ASSIGN(auto library, VendorLibrary::open(kRuntime, options));
+  const auto find = [&](const char* name) { return library->find(name); };
   SHUNT_ASSIGN(const Symbols symbols,
-               bind_symbols<Symbols>(
-                   symbol_rows(), [&](const char* name) { return library->find(name); },
-                   "drivers since version 450 have"));
+               bind_symbols<Symbols>(symbol_rows(), find, "drivers since version 450 have"));
+  auto missing = missing_features(symbol_rows(), find);
   std::shared_ptr<Driver> driver(new Driver(std::move(library), symbols));
+  driver->missing_ = std::move(missing);
   driver->twin_ = is_twin_library(*driver->library_);
   SHUNT_TRY(driver->check(symbols.init(0), name_of<&Symbols::init>()));
   SHUNT_TRY(driver->check(symbols.driver_get_version(&driver->version_),
@@ -82,6 +102,10 @@ Error Driver::error(Status32 status, const char* function) const {
                       ask(symbols_.get_error_name));
 }
 
+bool Driver::has(std::string_view feature) const {
+  return std::ranges::find(missing_, feature, &MissingFeature::feature) == missing_.end();
+}
+
 int Driver::attribute(Attribute which, DeviceNumber device) const {
   int value = 0;
   return symbols_.device_get_attribute(&value, which, device) == kSuccess ? value : 0;
@@ -91,24 +115,106 @@ bool ends_context(Status32 status) {
   return std::ranges::find(kContextEnds, status) != kContextEnds.end();
 }
 
+bool ends_device(Status32 status) {
+  return std::ranges::find(kDeviceEnds, status) != kDeviceEnds.end();
+}
+
+bool DriverState::has_lost_within(std::chrono::milliseconds time) const {
+  return losses_ != 0 &&
+         steady_seconds() - last_loss_ < std::chrono::duration<double>(time).count();
+}
+
+void DriverState::count_loss() {
+  last_loss_ = steady_seconds();
+  ++losses_;
+}
+
+Status DriverState::add(ContextHandle context, const std::shared_ptr<DeviceHealth>& health) {
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = users_.equal_range(context);
+  for (auto user = begin; user != end; ++user) {
+    if (user->second->is_hung()) return user->second->check();
+  }
+  users_.emplace(context, health);
+  return ok();
+}
+
+void DriverState::remove(ContextHandle context, const std::shared_ptr<DeviceHealth>& health) {
+  if (health->is_hung()) return;
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = users_.equal_range(context);
+  const auto found =
+      std::find_if(begin, end, [&](const auto& user) { return user.second == health; });
+  if (found != end) users_.erase(found);
+}
+
 Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<Driver> driver,
                                                  DeviceNumber device,
                                                  std::shared_ptr<DeviceHealth> health) {
   ContextHandle handle = nullptr;
   SHUNT_TRY(driver->check(driver->symbols().device_primary_ctx_retain(&handle, device),
                           name_of<&Symbols::device_primary_ctx_retain>()));
+  SHUNT_TRY(driver->state().add(handle, health));  // or leave it retained
   std::shared_ptr<Context> context(
       new Context(std::move(driver), device, std::move(health), handle));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&context->own_stream_, kStreamNonBlocking));
+  context->add_stream(context->own_stream_);
   SHUNT_TRY(context->call<&Symbols::mem_alloc>(&context->own_word_, kWordBytes));
   return context;
 }
 
 Context::~Context() {
-  seen_losses_ = driver_->losses();  // nothing that follows needs an answer of the device
-  if (own_stream_ != nullptr) release<&Symbols::stream_destroy>(own_stream_);
-  if (own_word_ != 0) release<&Symbols::mem_free>(own_word_);
+  // Without asking whether the device works: nothing that follows needs an answer.
+  if (own_word_ != 0) (void)peek<&Symbols::mem_free>(own_word_);
+  if (own_stream_ != nullptr) (void)peek<&Symbols::stream_destroy>(own_stream_);
+  driver_->state().remove(handle_, health_);
   if (!health_->is_hung()) (void)driver_->symbols().device_primary_ctx_release(device_);
+}
+
+std::optional<std::uint64_t> Context::free_memory() const {
+  std::size_t free = 0, total = 0;
+  if (!call<&Symbols::mem_get_info>(&free, &total)) return std::nullopt;
+  return free;
+}
+
+std::uint64_t Context::own_bytes() const {
+  std::call_once(measured_, [this] {
+    const auto before = free_memory();
+    const Symbols& symbols = driver_->symbols();
+    ContextHandle second = nullptr;
+    if (!before || symbols.ctx_create(&second, 0, device_) != kSuccess) return;
+    std::size_t free = 0, total = 0;
+    const Status32 asked = symbols.mem_get_info(&free, &total);  // it is the current one
+    ContextHandle popped = nullptr;
+    (void)symbols.ctx_pop_current(&popped);
+    (void)symbols.ctx_destroy(second);
+    if (asked == kSuccess && free < *before) own_bytes_ = *before - free;
+  });
+  return own_bytes_;
+}
+
+Status Context::reserve_stacks(std::size_t bytes) const {
+  const std::lock_guard lock(driver_->state().limits());
+  std::size_t now = 0;
+  SHUNT_TRY(call<&Symbols::ctx_get_limit>(&now, kStackSize));
+  if (bytes <= now) return ok();
+  return call_idle<&Symbols::ctx_set_limit>(kStackSize, bytes);
+}
+
+std::shared_lock<std::shared_mutex> Context::submission() const {
+  // Readers come first in this mutex, and would keep a thread that frees memory from its turn.
+  for (int i = 0; freeing_ != 0; ++i) pause(i);
+  return std::shared_lock(submission_mutex_);
+}
+
+Context::FreeingScope::FreeingScope(const Context& context) : context_(context) {
+  ++context_.freeing_;
+  context_.submission_mutex_.lock();
+}
+
+Context::FreeingScope::~FreeingScope() {
+  context_.submission_mutex_.unlock();
+  --context_.freeing_;
 }
 
 Context::Current::Current(const Context& context)
@@ -126,18 +232,22 @@ Status Context::Current::status() const {
 Status Context::check(Status32 status, const char* function) const {
   if (status == kSuccess) return ok();
   Error error = driver_->error(status, function);
-  if (ends_context(status)) health_->lose(error);
+  if (ends_device(status)) {
+    health_->lose_hung(error);
+  } else if (ends_context(status)) {
+    health_->lose(error);
+  }
   return error;
 }
 
 Status Context::check_health() const {
   SHUNT_TRY(health_->check());
-  return seen_losses_ == driver_->losses() ? ok() : check_alive();
+  return seen_losses_ == driver_->state().losses() ? ok() : check_alive();
 }
 
 Status Context::check_alive() const {
   const std::lock_guard lock(alive_mutex_);
-  const int losses = driver_->losses();
+  const int losses = driver_->state().losses();
   if (seen_losses_ == losses) return health_->check();
   const auto submitted = query_unchecked<&Symbols::memset_bytes>(
       own_word_, static_cast<unsigned char>(0), kWordBytes, own_stream_);
@@ -149,68 +259,49 @@ Status Context::check_alive() const {
   return health_->check();
 }
 
+Result<bool> Context::is_idle_within(StreamHandle stream, std::chrono::milliseconds most) const {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + most;
+  for (int i = 0;; ++i) {
+    SHUNT_ASSIGN(const Status32 status, peek<&Symbols::stream_query>(stream));
+    if (status != kNotReady) {
+      SHUNT_TRY(check(status, name_of<&Symbols::stream_query>()));
+      return true;
+    }
+    if (Clock::now() >= end) return false;
+    pause(i);
+  }
+}
+
 Status Context::wait_until_idle(StreamHandle stream, std::chrono::milliseconds most) const {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + most;
-  for (int i = 0;; ++i) {
-    SHUNT_ASSIGN(const Status32 status, query_unchecked<&Symbols::stream_query>(stream));
-    if (status != kNotReady) return check(status, name_of<&Symbols::stream_query>());
-    if (Clock::now() >= end) {
-      health_->lose_hung();
-      return health_->check();
-    }
-    pause(i);
-  }
+  SHUNT_ASSIGN(const bool idle, is_idle_within(stream, most));
+  if (!idle) health_->lose_hung();
+  return health_->check();
 }
 
-Status Context::wait_until_complete(EventHandle event) const {
-  using Clock = std::chrono::steady_clock;
-  // Behind a lost device its work may wait for ever.
-  const auto most =
-      driver_->losses() == 0 ? health_->timeout() : std::min(health_->timeout(), kMostForAWord);
-  const auto end = Clock::now() + most;
-  for (int i = 0;; ++i) {
-    SHUNT_ASSIGN(const Status32 status, query<&Symbols::event_query>(event));
-    if (status != kNotReady) return check(status, name_of<&Symbols::event_query>());
-    if (Clock::now() >= end) {
-      health_->lose_hung();
-      return health_->check();
-    }
-    pause(i);
-  }
-}
-
-Status Context::add_stream(StreamHandle stream) {
-  auto mark = std::make_shared<Mark>(*this);
-  SHUNT_TRY(call<&Symbols::event_create>(&mark->event, kEventBlockingSync | kEventDisableTiming));
+void Context::add_stream(StreamHandle stream) {
   const std::lock_guard lock(streams_mutex_);
-  streams_.emplace_back(stream, std::move(mark));
-  return ok();
+  streams_.push_back(stream);
 }
 
 void Context::remove_stream(StreamHandle stream) {
   const std::lock_guard lock(streams_mutex_);
-  std::erase_if(streams_, [&](const auto& each) { return each.first == stream; });
-}
-
-Context::Mark::~Mark() {
-  if (event != nullptr) context.release<&Symbols::event_destroy>(event);
+  std::erase(streams_, stream);
 }
 
 Status Context::wait_for_streams() const {
   SHUNT_TRY(check_health());
-  std::vector<std::shared_ptr<Mark>> marks;
-  {
-    const std::lock_guard lock(streams_mutex_);
-    for (const auto& [stream, mark] : streams_) {
-      const Status recorded = call<&Symbols::event_record>(mark->event, stream);
-      // Otherwise nothing reports when its work ends.
-      if (!recorded && !health_->is_lost()) health_->lose_hung(recorded.error());
-      SHUNT_TRY(recorded);
-      marks.push_back(mark);
-    }
+  // A stream may wait for work of a device that was lost, for ever.
+  const auto most = driver_->state().has_lost_within(health_->timeout())
+                        ? std::min(health_->timeout(), kMostForAWord)
+                        : health_->timeout();
+  const auto end = std::chrono::steady_clock::now() + most;
+  const std::lock_guard lock(streams_mutex_);
+  for (StreamHandle stream : streams_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    SHUNT_TRY(wait_until_idle(stream, std::max(left, std::chrono::milliseconds(0))));
   }
-  for (const auto& mark : marks) SHUNT_TRY(wait_until_complete(mark->event));
   return ok();
 }
 
@@ -226,26 +317,28 @@ Status Context::complete(Submit submit) {
 
 Status Context::write(DevicePointer to, const void* from, std::size_t bytes) {
   return complete([&](StreamHandle stream) {
-    return call<&Symbols::memcpy_to_device>(to, from, bytes, stream);
+    return submit<&Symbols::memcpy_to_device>(to, from, bytes, stream);
   });
 }
 
 Status Context::read(void* to, DevicePointer from, std::size_t bytes) {
-  return complete(
-      [&](StreamHandle stream) { return call<&Symbols::memcpy_to_host>(to, from, bytes, stream); });
+  return complete([&](StreamHandle stream) {
+    return submit<&Symbols::memcpy_to_host>(to, from, bytes, stream);
+  });
 }
 
 Status Context::fill(DevicePointer at, std::size_t bytes, unsigned char value) {
-  return complete(
-      [&](StreamHandle stream) { return call<&Symbols::memset_bytes>(at, value, bytes, stream); });
+  return complete([&](StreamHandle stream) {
+    return submit<&Symbols::memset_bytes>(at, value, bytes, stream);
+  });
 }
 
 Status Context::launch_and_wait(FunctionHandle function, unsigned blocks, unsigned threads,
                                 void* parameters, int times) {
   return complete([&](StreamHandle stream) -> Status {
     for (int i = 0; i < times; ++i) {
-      SHUNT_TRY(call<&Symbols::launch_kernel>(function, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream,
-                                              &parameters, static_cast<void**>(nullptr)));
+      SHUNT_TRY(submit<&Symbols::launch_kernel>(function, blocks, 1U, 1U, threads, 1U, 1U, 0U,
+                                                stream, &parameters, static_cast<void**>(nullptr)));
     }
     return ok();
   });

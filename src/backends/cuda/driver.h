@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "backend_support/device_health.h"
@@ -15,6 +18,31 @@
 #include "shunt/error.h"
 
 namespace shunt::cuda {
+
+/// What all registries of the process share. Thread-safe.
+class DriverState {
+ public:
+  /// How many devices were lost so far. The driver may have lost others with them.
+  int losses() const { return losses_; }
+  /// Whether the last of them was lost less than this ago.
+  bool has_lost_within(std::chrono::milliseconds time) const;
+  void count_loss();
+
+  /// Notes a context and its device. Fails if that hangs for another registry: a call may block.
+  Status add(ContextHandle context, const std::shared_ptr<DeviceHealth>& health);
+  /// Forgets it, unless its device hangs: then it stays as it is until the process ends.
+  void remove(ContextHandle context, const std::shared_ptr<DeviceHealth>& health);
+
+  /// One thread at a time changes the limits of contexts.
+  std::mutex& limits() { return limits_; }
+
+ private:
+  std::atomic<int> losses_ = 0;
+  std::atomic<double> last_loss_ = 0;  // steady_seconds()
+  std::mutex limits_;
+  std::mutex mutex_;
+  std::multimap<ContextHandle, std::shared_ptr<DeviceHealth>> users_;
+};
 
 /// The opened library. Thread-safe.
 class Driver {
@@ -28,6 +56,9 @@ class Driver {
   int version() const { return version_; }
   bool is_twin() const { return twin_; }
   int device_count() const { return devices_; }
+  /// Whether it has all functions of a feature (symbols.h).
+  bool has(std::string_view feature) const;
+  const std::vector<MissingFeature>& missing() const { return missing_; }
 
   /// Ok, or the error of a function with this name.
   Status check(Status32 status, const char* function) const;
@@ -35,33 +66,37 @@ class Driver {
   /// 0 where the driver does not know the attribute.
   int attribute(Attribute which, DeviceNumber device) const;
 
-  /// How many devices were lost so far. The driver may have lost others with them.
-  int losses() const { return losses_; }
-  void count_loss() { ++losses_; }
+  DriverState& state() const { return *state_; }
 
  private:
   Driver(std::shared_ptr<VendorLibrary> library, const Symbols& symbols)
-      : library_(std::move(library)), symbols_(symbols) {}
+      : library_(std::move(library)),
+        state_(library_->shared_state<DriverState>()),
+        symbols_(symbols) {}
 
   std::shared_ptr<VendorLibrary> library_;
+  std::shared_ptr<DriverState> state_;
   Symbols symbols_;
   int version_ = 0;
   int devices_ = 0;
   bool twin_ = false;
-  std::atomic<int> losses_ = 0;
+  std::vector<MissingFeature> missing_;
 };
 
 /// Whether nothing of a context works any more after this status, as the driver's documentation has
 /// it.
 bool ends_context(Status32 status);
+/// Whether the status is of a device that may never answer again.
+bool ends_device(Status32 status);
 
 /// The primary context of a device, retained while this lives. Thread-safe.
 ///
 /// A status that ends the context makes the device lost, and so does a task that does not end in
-/// time. From then on no function of the driver is called for it, as one may block. The context is
-/// released at the end, unless the device hangs, and plain memory with it; mapped memory stays
-/// until the process ends. The driver may have lost all devices of the process, so each of the
-/// others has to complete a task before its next call.
+/// time. From then on no function of the driver is called for it, as one may block, except that the
+/// context is released at the end, and plain memory with it; mapped memory stays until the process
+/// ends. A context whose device hangs, or is gone, stays until then, and no other registry gets it.
+/// The driver may have lost all devices of the process, so each of the others has to complete a
+/// task before its next call.
 class Context {
  public:
   /// `health`: of the device.
@@ -77,6 +112,13 @@ class Context {
   ContextHandle handle() const { return handle_; }
   const std::shared_ptr<DeviceHealth>& health() const { return health_; }
   int attribute(Attribute which) const { return driver_->attribute(which, device_); }
+  /// Bytes of the device that can be allocated now; nothing if the driver reports an error.
+  std::optional<std::uint64_t> free_memory() const;
+  /// Bytes of the device that a context takes: measured once, with a second one that is destroyed
+  /// at once. 0 if the device has no room for that.
+  std::uint64_t own_bytes() const;
+  /// Stacks of at least that many bytes for each thread: the driver takes the memory now.
+  Status reserve_stacks(std::size_t bytes) const;
 
   /// Calls a function of the driver with this context as the thread's current one. Its status comes
   /// back as an error that names it.
@@ -103,25 +145,47 @@ class Context {
   void release(Arguments... arguments) const {
     (void)call<Member>(arguments...);
   }
-  /// The same, for memory and modules. In the driver such calls wait for all work of the context.
-  /// So first the work submitted so far is waited for: a device that hangs counts as lost. Work
-  /// that another thread submits meanwhile is waited for by the driver, without a limit.
+  /// The same, for a function that gives a stream work.
+  template <auto Member, class... Arguments>
+  Status submit(Arguments... arguments) const {
+    const auto lock = submission();
+    return call<Member>(arguments...);
+  }
+  /// The same, for a function whose status the caller reads.
+  template <auto Member, class... Arguments>
+  Result<Status32> try_submit(Arguments... arguments) const {
+    const auto lock = submission();
+    return query<Member>(arguments...);
+  }
+  /// The same, for a function that waits for all work of the context in the driver, without a
+  /// limit. So first the work submitted so far is waited for: a device that hangs counts as lost.
+  /// Other threads submit nothing meanwhile, except to ask whether the device works.
+  template <auto Member, class... Arguments>
+  Status call_idle(Arguments... arguments) const {
+    const FreeingScope freeing(*this);
+    SHUNT_TRY(wait_for_streams());
+    return call<Member>(arguments...);
+  }
+  /// The same, for a function that frees memory or modules. Not called once the device is lost.
   template <auto Member, class... Arguments>
   void release_idle(Arguments... arguments) const {
-    if (wait_for_streams()) release<Member>(arguments...);
+    (void)call_idle<Member>(arguments...);
   }
 
-  /// release_idle() waits for the work of a stream until it is removed.
-  Status add_stream(StreamHandle stream);
+  /// call_idle() waits for the work of a stream until it is removed.
+  void add_stream(StreamHandle stream);
   void remove_stream(StreamHandle stream);
 
   /// Copies, fills and launches that are complete when they return. One at a time.
   Status write(DevicePointer to, const void* from, std::size_t bytes);
   Status read(void* to, DevicePointer from, std::size_t bytes);
-  /// Until all work of a stream is done. Polls: a call that blocks might never return.
+  /// Until all work of a stream is done. Polls: a call that blocks might never return. A stream
+  /// that takes longer than the timeout makes the device lost.
   Status wait_until_idle(StreamHandle stream) const {
     return wait_until_idle(stream, health_->timeout());
   }
+  /// Whether all work of a stream is done before `most` has passed.
+  Result<bool> is_idle_within(StreamHandle stream, std::chrono::milliseconds most) const;
   Status fill(DevicePointer at, std::size_t bytes, unsigned char value);
   /// `times` launches, one after the other. `parameters`: the kernel's only one.
   Status launch_and_wait(FunctionHandle function, unsigned blocks, unsigned threads,
@@ -134,7 +198,7 @@ class Context {
         device_(device),
         health_(std::move(health)),
         handle_(handle),
-        seen_losses_(driver_->losses()) {}
+        seen_losses_(driver_->state().losses()) {}
 
   /// The context is current in this thread as long as this lives.
   class Current {
@@ -150,15 +214,19 @@ class Context {
     Status32 status_;
   };
 
-  /// An event behind the work of a stream. A waiting thread shares ownership of it.
-  struct Mark {
-    explicit Mark(const Context& of) : context(of) {}
-    Mark(const Mark&) = delete;
-    Mark& operator=(const Mark&) = delete;
-    ~Mark();
-    const Context& context;
-    EventHandle event = nullptr;
+  /// While this lives, submission() waits.
+  class FreeingScope {
+   public:
+    explicit FreeingScope(const Context& context);
+    FreeingScope(const FreeingScope&) = delete;
+    FreeingScope& operator=(const FreeingScope&) = delete;
+    ~FreeingScope();
+
+   private:
+    const Context& context_;
   };
+  /// Held by calls that give work to streams.
+  std::shared_lock<std::shared_mutex> submission() const;
 
   template <auto Member, class... Arguments>
   Result<Status32> query_unchecked(Arguments... arguments) const {
@@ -175,8 +243,6 @@ class Context {
   Status wait_until_idle(StreamHandle stream, std::chrono::milliseconds most) const;
   /// Until the work is done that all streams have now.
   Status wait_for_streams() const;
-  /// Until an event has completed.
-  Status wait_until_complete(EventHandle event) const;
   template <class Submit>
   Status complete(Submit submit);
 
@@ -189,8 +255,12 @@ class Context {
   mutable std::mutex alive_mutex_;
   DevicePointer own_word_ = 0;  // written to see whether the device works
   mutable std::atomic<int> seen_losses_;
+  mutable std::once_flag measured_;
+  mutable std::uint64_t own_bytes_ = 0;
+  mutable std::atomic<int> freeing_ = 0;  // threads that want the mutex for themselves
+  mutable std::shared_mutex submission_mutex_;
   mutable std::mutex streams_mutex_;
-  std::vector<std::pair<StreamHandle, std::shared_ptr<Mark>>> streams_;
+  std::vector<StreamHandle> streams_;
 };
 
 }  // namespace shunt::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <span>
 
 #include "base/clock.h"
@@ -44,6 +45,24 @@ class Stopwatch {
   double start_ = steady_seconds();
 };
 
+/// Adds to a sum what the driver takes of the device's memory while this lives.
+class MemoryMeter {
+ public:
+  MemoryMeter(const Context& context, std::uint64_t& sum)
+      : context_(context), sum_(sum), before_(context.free_memory()) {}
+  MemoryMeter(const MemoryMeter&) = delete;
+  MemoryMeter& operator=(const MemoryMeter&) = delete;
+  ~MemoryMeter() {
+    const auto after = context_.free_memory();
+    if (before_ && after && *after < *before_) sum_ += *before_ - *after;
+  }
+
+ private:
+  const Context& context_;
+  std::uint64_t& sum_;
+  std::optional<std::uint64_t> before_;
+};
+
 }  // namespace
 
 bool has_modules() {
@@ -69,6 +88,7 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
   const auto known = loaded_.find(text);
   if (known != loaded_.end()) return known->second;
   const Stopwatch watch(seconds_);
+  const MemoryMeter meter(*context_, memory_.code);
   std::array<char, 4096> log = {};
   std::array options = {kErrorLog, kErrorLogBytes};
   std::array<void*, 2> values = {log.data(), std::bit_cast<void*>(log.size() - 1)};
@@ -95,14 +115,50 @@ Result<FunctionHandle> Modules::find(std::string_view module, Level level,
   SHUNT_ASSIGN(ModuleHandle handle, load_locked(module, level));
   const auto known = functions_.find({handle, kernel});
   if (known != functions_.end()) return known->second;
+  SHUNT_ASSIGN(FunctionHandle function, find_locked(handle, kernel));
+  if (Status status = reserve_stacks(function); !status)
+    return Error(status.error()).with_context("stacks of " + kernel);
+  functions_.emplace(std::pair(handle, kernel), function);
+  return function;
+}
+
+Result<FunctionHandle> Modules::find_locked(ModuleHandle module, const std::string& kernel) {
   const Stopwatch watch(seconds_);
+  const MemoryMeter meter(*context_, memory_.code);
   FunctionHandle function = nullptr;
-  SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, handle, kernel.c_str()));
+  SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, module, kernel.c_str()));
   // Drivers may load a kernel's code when it is first used: now, not at a launch.
   int registers = 0;
   SHUNT_TRY(context_->call<&Symbols::func_get_attribute>(&registers, kRegisters, function));
-  functions_.emplace(std::pair(handle, kernel), function);
   return function;
+}
+
+Status Modules::reserve_stacks(FunctionHandle function) {
+  int local = 0;
+  SHUNT_TRY(context_->call<&Symbols::func_get_attribute>(&local, kLocalBytes, function));
+  const auto bytes = static_cast<std::size_t>(std::max(0, local));
+  if (bytes <= stack_bytes_) return ok();
+  const MemoryMeter meter(*context_, memory_.workspace);
+  SHUNT_TRY(context_->reserve_stacks(bytes));
+  stack_bytes_ = bytes;
+  return ok();
+}
+
+Result<int> Modules::blocks_at_once(FunctionHandle function, unsigned threads) {
+  const std::lock_guard lock(mutex_);
+  const auto known = blocks_at_once_.find({function, threads});
+  if (known != blocks_at_once_.end()) return known->second;
+  int blocks = 0;
+  SHUNT_TRY(context_->call<&Symbols::occupancy>(&blocks, function, static_cast<int>(threads),
+                                                std::size_t{0}));
+  blocks = std::max(1, blocks);
+  blocks_at_once_.emplace(std::pair(function, threads), blocks);
+  return blocks;
+}
+
+OwnMemory Modules::memory() const {
+  const std::lock_guard lock(mutex_);
+  return memory_;
 }
 
 }  // namespace shunt::cuda

@@ -36,7 +36,7 @@ class CudaEvent final : public NativeEvent {
     }
   }
 
-  std::optional<double> seconds() const override { return clock_->seconds(handle_); }
+  std::optional<Time> time() const override { return clock_->time(handle_); }
   std::optional<double> seconds_since(const NativeEvent& begin) const override {
     return clock_->between(static_cast<const CudaEvent&>(begin).handle(), handle_);
   }
@@ -85,7 +85,7 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
                                                        FunctionHandle begin_run) {
   std::unique_ptr<CudaStream> made(new CudaStream(context, std::move(clock), begin_run));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&made->stream_, kStreamNonBlocking));
-  SHUNT_TRY(context->add_stream(made->stream_));
+  context->add_stream(made->stream_);
   for (EventHandle& mark : made->marks_) {
     SHUNT_TRY(
         context->call<&Symbols::event_create>(&mark, kEventBlockingSync | kEventDisableTiming));
@@ -119,7 +119,7 @@ Result<std::unique_ptr<NativeEvent>> CudaStream::create_event(bool timed) {
 
 template <auto Member, class... Arguments>
 Status CudaStream::submit(const std::atomic<bool>* cancel, Arguments... arguments) {
-  SHUNT_TRY(context_->call<Member>(arguments...));
+  SHUNT_TRY(context_->submit<Member>(arguments...));
   return limit_queue(cancel);
 }
 
@@ -135,6 +135,7 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
     const std::lock_guard lock(mutex_);
     runs_[task % runs_.size()] = {task, binding.names};
   }
+  static_assert(gpu::kDynamicDims == kMaxDynamicDims);
   gpu::BeginRunArgs begin = {};
   begin.run.address = binding.run;
   for (std::size_t i = 0; i < args.dynamic_dims.size(); ++i)
@@ -156,17 +157,27 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
 Status CudaStream::limit_queue(const std::atomic<bool>* cancel) {
   if (++submitted_ % kWorkAhead != 0) return ok();
   std::swap(marks_[0], marks_[1]);
-  SHUNT_TRY(context_->call<&Symbols::event_record>(marks_[1], stream_));
+  SHUNT_TRY(context_->submit<&Symbols::event_record>(marks_[1], stream_));
   if (submitted_ == kWorkAhead) return ok();  // the other one marks nothing yet
-  const auto end = std::chrono::steady_clock::now() + context_->health()->timeout();
+  return wait_to_submit<&Symbols::event_query>(cancel, marks_[0]);
+}
+
+template <auto Query, class Object>
+Status CudaStream::wait_to_submit(const std::atomic<bool>* cancel, Object object) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kSlice{20};
+  const auto end = Clock::now() + context_->health()->timeout();
+  auto next_check = Clock::now() + kSlice;
   for (int i = 0;; ++i) {
-    SHUNT_ASSIGN(const Status32 status, context_->query<&Symbols::event_query>(marks_[0]));
+    SHUNT_ASSIGN(const Status32 status, context_->query<Query>(object));
     if (status != kNotReady) return ok();  // an error shows with the event of the work
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed))
       return fail(ErrorCode::kCancelled, "cancelled");
-    if (std::chrono::steady_clock::now() >= end) {
-      context_->health()->lose_hung();
-      return context_->health()->check();
+    const auto now = Clock::now();
+    if (now >= end) return timed_out();
+    if (now >= next_check) {
+      SHUNT_TRY(check_devices());
+      next_check = now + kSlice;
     }
     pause(i);
   }
@@ -194,15 +205,15 @@ Status CudaStream::wait_for_pageable(const std::byte* host) const {
                context_->query<&Symbols::pointer_get_attribute>(
                    static_cast<void*>(&kind), kMemoryType, std::bit_cast<DevicePointer>(host)));
   if (known == kSuccess) return ok();
-  return context_->wait_until_idle(stream_);
+  return wait_to_submit<&Symbols::stream_query>(nullptr, stream_);
 }
 
 Status CudaStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return ok();
   // The error may be that of the other device.
   SHUNT_ASSIGN(const Status32 status,
-               context_->query<&Symbols::memcpy_on_device>(device_address(to), device_address(from),
-                                                           bytes, stream_));
+               context_->try_submit<&Symbols::memcpy_on_device>(
+                   device_address(to), device_address(from), bytes, stream_));
   SHUNT_TRY(context_->driver().check(status, name_of<&Symbols::memcpy_on_device>()));
   return limit_queue(nullptr);
 }
@@ -242,7 +253,7 @@ Result<bool> CudaStream::wait_for(NativeEvent& event) {
   if (own == nullptr || &own->context().driver() != &context_->driver()) return false;
   // The error may be that of the event's device: then the host waits, and finds out.
   SHUNT_ASSIGN(const Status32 status,
-               context_->query<&Symbols::stream_wait_event>(stream_, own->handle(), 0U));
+               context_->try_submit<&Symbols::stream_wait_event>(stream_, own->handle(), 0U));
   if (status != kSuccess) return false;
   SHUNT_TRY(limit_queue(nullptr));
   return true;

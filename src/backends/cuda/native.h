@@ -49,6 +49,10 @@ class CudaStream final : public NativeStream {
   Status wait_for_pageable(const std::byte* host) const;
   /// Counts a piece of work, and waits until all but the last ones are done.
   Status limit_queue(const std::atomic<bool>* cancel);
+  /// Until the driver's object is ready. Fails if the device, or one that the stream waits for, is
+  /// lost or takes too long.
+  template <auto Query, class Object>
+  Status wait_to_submit(const std::atomic<bool>* cancel, Object object) const;
   /// A call that gives the stream a piece of work.
   template <auto Member, class... Arguments>
   Status submit(const std::atomic<bool>* cancel, Arguments... arguments);

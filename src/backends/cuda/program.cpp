@@ -22,13 +22,11 @@ struct PreparedNode {
 constexpr std::size_t kRunBytes = 256;
 static_assert(sizeof(gpu::Run) <= kRunBytes);
 
-/// Blocks of a launch whose blocks walk over the items: at most 8 waves of the card.
-unsigned block_count(const LaunchPlan& plan, const CudaTarget& target) {
+/// Blocks of a launch whose blocks walk over the items: at most 8 waves of the card. `wave`: blocks
+/// that the card runs at once.
+unsigned block_count(const LaunchPlan& plan, std::int64_t wave) {
   constexpr std::int64_t kWaves = 8;
-  constexpr std::int64_t kThreadsPerMultiprocessor = 1024;  // that every card has room for
   const std::int64_t wanted = ceil_div(plan.items, plan.per_block);
-  const std::int64_t wave =
-      target.multiprocessors * (kThreadsPerMultiprocessor / std::int64_t{plan.threads});
   return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, kWaves * wave));
 }
 
@@ -70,8 +68,10 @@ class CudaProgram final : public Program {
     SHUNT_ASSIGN(FunctionHandle function,
                  modules_.find(plan.module.empty() ? kernel.module() : plan.module, target_.level,
                                plan.kernel));
+    SHUNT_ASSIGN(const int at_once, modules_.blocks_at_once(function, plan.threads));
+    const std::int64_t wave = std::int64_t{target_.multiprocessors} * at_once;
     binding.launches.push_back(
-        {function, block_count(plan, target_), plan.threads, std::move(plan.parameters)});
+        {function, block_count(plan, wave), plan.threads, std::move(plan.parameters)});
     return ok();
   }
 

@@ -34,6 +34,7 @@ enum : Status32 {
   kEccUncorrectable = 214,
   kNvlinkUncorrectable = 220,
   kUnsupportedPtxVersion = 222,
+  kContained = 226,
   kOperatingSystem = 304,
   kNotReady = 600,
   kIllegalAddress = 700,
@@ -47,8 +48,14 @@ enum : Status32 {
   kInvalidAddressSpace = 717,
   kInvalidProgramCounter = 718,
   kLaunchFailed = 719,
+  kTensorMemoryLeak = 721,
   kNotPermitted = 800,
   kNotSupported = 801,
+  kSystemNotReady = 802,
+  kDriverMismatch = 803,
+  kCompatNotSupported = 804,
+  kMpsConnectionFailed = 805,
+  kMpsClientTerminated = 810,
 };
 
 /// CUdevice_attribute.
@@ -75,7 +82,10 @@ enum : unsigned {
 };
 
 /// CUfunction_attribute.
-enum FunctionAttribute : int { kRegisters = 4 };
+enum FunctionAttribute : int { kLocalBytes = 3, kRegisters = 4 };
+
+/// CUlimit.
+enum Limit : int { kStackSize = 0 };
 
 /// CUpointer_attribute.
 enum PointerAttribute : int { kMemoryType = 2 };
@@ -144,6 +154,10 @@ struct Symbols {
   Status32 (*device_primary_ctx_release)(DeviceNumber) = nullptr;
   Status32 (*ctx_push_current)(ContextHandle) = nullptr;
   Status32 (*ctx_pop_current)(ContextHandle*) = nullptr;
+  Status32 (*ctx_create)(ContextHandle*, unsigned flags, DeviceNumber) = nullptr;
+  Status32 (*ctx_destroy)(ContextHandle) = nullptr;
+  Status32 (*ctx_get_limit)(std::size_t*, Limit) = nullptr;
+  Status32 (*ctx_set_limit)(Limit, std::size_t) = nullptr;
   Status32 (*mem_get_info)(std::size_t* free, std::size_t* total) = nullptr;
   Status32 (*mem_alloc)(DevicePointer*, std::size_t) = nullptr;
   Status32 (*mem_free)(DevicePointer) = nullptr;
@@ -173,6 +187,7 @@ struct Symbols {
   Status32 (*module_unload)(ModuleHandle) = nullptr;
   Status32 (*module_get_function)(FunctionHandle*, ModuleHandle, const char*) = nullptr;
   Status32 (*func_get_attribute)(int*, FunctionAttribute, FunctionHandle) = nullptr;
+  Status32 (*occupancy)(int* blocks, FunctionHandle, int threads, std::size_t shared) = nullptr;
   Status32 (*pointer_get_attribute)(void*, PointerAttribute, DevicePointer) = nullptr;
   Status32 (*launch_kernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
                             unsigned, unsigned shared, StreamHandle, void** parameters,
@@ -188,6 +203,11 @@ struct Symbols {
   Status32 (*event_elapsed_time)(float* milliseconds, EventHandle, EventHandle) = nullptr;
   Status32 (*event_destroy)(EventHandle) = nullptr;
 };
+
+/// Features of which a driver may lack functions.
+inline constexpr const char* kVirtualMemoryFeature = "virtual memory";
+inline constexpr const char* kManagedMemoryFeature = "managed memory";
+inline constexpr const char* kPeersFeature = "direct copies between devices";
 
 std::span<const SymbolRow<Symbols>> symbol_rows();
 /// The name of a function: for messages.

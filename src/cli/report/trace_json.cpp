@@ -141,6 +141,7 @@ class Writer {
         if (action.nodes > 1) args["tensors"] = action.nodes;
       }
       if (span.seen_by_host) args["seen_by_host"] = true;
+      if (span.times.error > 0) args["error_us"] = span.times.error * 1e6;
     }
     event(std::move(json), thread);
   }

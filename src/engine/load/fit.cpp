@@ -310,9 +310,12 @@ class Fitter {
       add_to(fit.ledger, names_[d], takes);
       const OwnMemory own = model_.devices[d]->own_memory();
       fit.ledger.add_own(names_[d], own);
+      const bool managed = model_.devices[d]->info().managed_memory;
+      if (managed) fit.ledger.managed.insert(names_[d]);
       const LayersOnDevice layers = layers_on(d, leaves_, units_, chosen_.homes);
-      fit.notes.push_back(to_line({names_[d], d == cpu_, layers, takes, request_.limits[d],
-                                   names_in_pool(d, request_.limits, names_), of_pool, own}));
+      fit.notes.push_back(
+          to_line({names_[d], d == cpu_, layers, takes, request_.limits[d],
+                   names_in_pool(d, request_.limits, names_), of_pool, own, managed}));
     }
     if (!host_note_.empty()) fit.notes.push_back(host_note_);
     return fit;

@@ -47,6 +47,7 @@ std::string to_line(const DeviceShare& share) {
     text += fmt::format(" of {} ({} reserved)", size_text(limit.free),
                         size_text(limit.free - std::min(limit.free, limit.usable())));
   }
+  if (share.managed) text += fmt::format(" of {}", kManagedText);
   if (share.takes.streamed > 0) {
     text += fmt::format("; {} of it for streamed weights", size_text(share.takes.streamed));
   }

@@ -34,6 +34,7 @@ void Ledger::add(std::string_view device, Purpose purpose, std::uint64_t bytes) 
 
 void Ledger::add(const Ledger& other) {
   for (const LedgerRow& row : other.rows) add(row.device, row.purpose, row.bytes);
+  managed.insert(other.managed.begin(), other.managed.end());
 }
 
 void Ledger::add_own(std::string_view device, const OwnMemory& own) {
@@ -48,6 +49,7 @@ Ledger Ledger::in_buffers() const {
   for (const LedgerRow& row : rows) {
     if (row.purpose < Purpose::kContext) result.rows.push_back(row);
   }
+  result.managed = managed;
   return result;
 }
 
@@ -83,8 +85,10 @@ std::string to_text(const Ledger& ledger) {
     text += fmt::format("{:<{}}  {:<14}  {}\n", row.device, width, to_string(row.purpose),
                         size_text(row.bytes));
     if (i + 1 == ledger.rows.size() || ledger.rows[i + 1].device != row.device) {
-      text += fmt::format("{:<{}}  {:<14}  {}\n", row.device, width, "allocated",
+      text += fmt::format("{:<{}}  {:<14}  {}", row.device, width, "allocated",
                           size_text(ledger.allocated(row.device)));
+      if (ledger.managed.contains(row.device)) text += fmt::format(" of {}", kManagedText);
+      text += "\n";
     }
   }
   return text;

@@ -23,7 +23,7 @@ void PlanTrace::done(std::size_t instance, std::size_t action, std::uint64_t ste
   const auto began = first != nullptr ? first->times() : std::nullopt;
   double& free = free_[queue.stream];
   if (told && began) {
-    span.times = {began->begin, told->end};
+    span.times = {began->begin, told->end, std::max(began->error, told->error)};
   } else if (queue.later) {
     span.seen_by_host = true;
     // A queue is in order: nothing begins before the work before it has ended.

@@ -30,10 +30,13 @@ class CudaDecode : public CudaDevices {
  protected:
   void TearDown() override { close(); }
   /// A session that has computed the prompt.
-  void load(const std::string& device, DeviceErrorMode mode = DeviceErrorMode::kFail) {
+  void load(const std::string& device, DeviceErrorMode mode = DeviceErrorMode::kFail,
+            const char* timeout = "600") {
     close();
     twin_.restart();
-    open();
+    Options registry = twin_.options();
+    registry.backend_options["cuda"]["timeout"] = timeout;
+    open(registry);
     lines_.clear();
     LoadOptions options;
     options.session = small_session();
@@ -155,6 +158,84 @@ TEST_F(CudaDecode, ADeviceThatIsLostAtACallStaysLost) {
   }
   EXPECT_TRUE(succeeded);
   EXPECT_GT(failed, 5);
+}
+
+/// With the CPU as the fallback, a step that loses the driver is computed all the same.
+TEST_F(CudaDecode, TheCpuComputesAStepThatLosesTheDriver) {
+  ASSERT_NO_FATAL_FAILURE(load("cpu0"));
+  const auto expected = step(0);
+  ASSERT_TRUE(expected) << expected.error().message();
+  for (const int call : {1, 10, 40, 100}) {
+    ASSERT_NO_FATAL_FAILURE(load("cuda0", DeviceErrorMode::kFallback));
+    twin_.set("CUDA_TWIN_FAIL_LOST", std::to_string(call).c_str());
+    const auto logits = step(0);
+    twin_.set("CUDA_TWIN_FAIL_LOST", "0");
+    ASSERT_TRUE(logits) << "call " << call << ": " << logits.error().message();
+    EXPECT_LT(distance(*logits, *expected), 1e-9) << "call " << call;
+    EXPECT_THAT(lines_, Contains(HasSubstr("cuda0"))) << "call " << call;
+    session_.reset();
+    registry_.reset();
+    twin_.restart();
+  }
+}
+
+/// Work that never ends makes the device lost. The CPU computes the step, and nothing waits for the
+/// device when the session ends.
+TEST_F(CudaDecode, TheCpuComputesAStepThatHangs) {
+  ASSERT_NO_FATAL_FAILURE(load("cpu0"));
+  const auto expected = step(0), next = step(1);
+  ASSERT_TRUE(expected && next);
+  const std::string seconds = kSanitized ? "10" : "1";  // enough for a step of the twin
+  for (const int call : {1, 9}) {
+    ASSERT_NO_FATAL_FAILURE(load("cuda0", DeviceErrorMode::kFallback, seconds.c_str()));
+    ASSERT_THAT(lines_, IsEmpty()) << "it is lost before the fault";
+    twin_.set("CUDA_TWIN_FAIL_HANG", std::to_string(call).c_str());
+    const auto logits = step(0);
+    ASSERT_TRUE(logits) << "call " << call << ": " << logits.error().message();
+    EXPECT_LT(distance(*logits, *expected), 1e-9) << "call " << call;
+    EXPECT_THAT(lines_, Contains(HasSubstr("a task did not end within " + seconds + " s")))
+        << "call " << call;
+    const auto after = step(1);
+    ASSERT_TRUE(after) << "call " << call << ": " << after.error().message();
+    EXPECT_LT(distance(*after, *next), 1e-9) << "call " << call;
+    const auto frees = twin_.calls("cuMemFree_v2"), unmapped = twin_.calls("cuMemUnmap");
+    session_.reset();
+    registry_.reset();
+    EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees) << "call " << call;
+    EXPECT_EQ(twin_.calls("cuMemUnmap"), unmapped) << "call " << call;
+    twin_.set("CUDA_TWIN_FAIL_HANG", "0");
+    twin_.restart();
+  }
+}
+
+/// Another process takes the card's memory before the model is loaded, or before the session is
+/// made. The CPU computes what has no room.
+TEST_F(CudaDecode, MemoryThatIsTakenMeanwhileLeavesTheWorkToTheCpu) {
+  ASSERT_NO_FATAL_FAILURE(load("cpu0"));
+  const auto expected = step(0);
+  ASSERT_TRUE(expected) << expected.error().message();
+  for (const bool after_load : {false, true}) {
+    close();
+    twin_.restart();
+    open();
+    LoadOptions options;
+    options.session = small_session();
+    options.placement.rules_only = true;
+    const auto chosen = registry_->select(std::vector<std::string>{"cuda0"});
+    if (!after_load) twin_.set("CUDA_TWIN_FAIL_ALLOCATION", "1+");
+    const auto model = Model::load(model_.path(), *chosen, options);
+    ASSERT_TRUE(model) << model.error().message();
+    if (after_load) twin_.set("CUDA_TWIN_FAIL_ALLOCATION", "1+");
+    auto session = Session::create(*model, options.session);
+    ASSERT_TRUE(session) << session.error().message();
+    session_ = std::move(*session);
+    ASSERT_TRUE(session_->append(kPrompt));
+    twin_.set("CUDA_TWIN_FAIL_ALLOCATION", "0");
+    EXPECT_EQ(launches(), 0U);
+    const auto logits = step(0);
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_LT(distance(*logits, *expected), 1e-9);
+  }
 }
 
 struct Fault {

@@ -78,6 +78,34 @@ INSTANTIATE_TEST_SUITE_P(, CudaEngineTypes,
                                          DType::kQ4_0, DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
+/// Kernels use IEEE operations and exact sums of integers, so cards of all ages agree.
+TEST_F(CudaEngine, AStepHasTheSameBitsTwiceAndOnEachProfile) {
+  for (const DType type : {DType::kF32, DType::kQ4_K}) {
+    SynthOptions shape;
+    shape.dtype = type;
+    shape.width = shape.feed_forward = 256;
+    const SynthModel model(shape);
+    std::vector<float> expected;
+    for (const char* profile : {"h200", "p40", "t4", "a100", "rtx4090", "orin", "b200"}) {
+      reopen({{"CUDA_TWIN_PROFILE", profile}});
+      auto run = this->run(model.path(), {"cuda0"});
+      ASSERT_TRUE(run) << run.error().message();
+      Session& session = *run->session;
+      const auto length = session.length();
+      std::vector<std::vector<float>> steps;
+      for (int i = 0; i < 2; ++i) {
+        const auto logits = session.append(std::vector{run->tokens.back()});
+        ASSERT_TRUE(logits) << logits.error().message();
+        steps.emplace_back(logits->begin(), logits->end());
+        ASSERT_TRUE(session.truncate(length));
+      }
+      EXPECT_EQ(steps[0], steps[1]) << profile;
+      if (expected.empty()) expected = steps[0];
+      EXPECT_EQ(steps[0], expected) << profile;
+    }
+  }
+}
+
 /// A grid is fixed for the largest step. Blocks without work return at once.
 TEST_F(CudaEngine, MostBlocksOfADecodeStepHaveWork) {
   const SynthModel model;
@@ -89,6 +117,38 @@ TEST_F(CudaEngine, MostBlocksOfADecodeStepHaveWork) {
   const auto blocks = after.blocks - before.blocks;
   ASSERT_GT(blocks, 0U);
   EXPECT_LE(2 * (after.blocks_without_write - before.blocks_without_write), blocks);
+}
+
+/// Steps of several sequences have plans of several sizes.
+TEST_F(CudaEngine, MostBlocksOfADecodeStepOfSequencesHaveWork) {
+  const SynthModel model;
+  for (const int sequences : {2, 3, 5}) {
+    reopen({});
+    LoadOptions options;
+    options.session = small_session();
+    options.session.sequences = 8;
+    options.placement.rules_only = true;
+    const auto loaded = Model::load(model.path(), *devices(), options);
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    const auto session = Session::create(*loaded, options.session);
+    ASSERT_TRUE(session) << session.error().message();
+    std::vector<SequenceTokens> step;
+    const std::vector<std::int32_t> prompt = {1, 20, 30}, next = {40};
+    std::vector<SequenceTokens> prompts;
+    for (int i = 0; i < sequences; ++i) {
+      prompts.push_back({.sequence = i, .tokens = prompt});
+      step.push_back({.sequence = i, .tokens = next});
+    }
+    ASSERT_TRUE((*session)->append_each(prompts));
+    ASSERT_TRUE((*session)->append_each(step));
+    const KernelCounts before = twin_.all_counts();
+    ASSERT_TRUE((*session)->append_each(step));
+    const KernelCounts after = twin_.all_counts();
+    const auto blocks = after.blocks - before.blocks;
+    ASSERT_GT(blocks, 0U);
+    EXPECT_LE(2 * (after.blocks_without_write - before.blocks_without_write), blocks)
+        << sequences << " sequences";
+  }
 }
 
 TEST_F(CudaEngine, NotesGiveTheTimeThatTheDriverTookToLoadKernels) {
@@ -116,10 +176,14 @@ TEST_F(CudaEngine, TwoUnlikeDevicesGiveTheTextOfOne) {
   for (const char* peers : {"on", "off"}) {
     reopen({{"CUDA_TWIN_PROFILE", "h200,t4"}, {"CUDA_TWIN_PEERS", peers}});
     const auto direct = twin_.copies_between_devices();
+    const auto waits = twin_.calls("cuStreamWaitEvent");
     const auto both = run(model.path(), {"cuda0", "cuda1"}, {{"blk\\.1\\..*", "cuda1"}});
     ASSERT_TRUE(both) << both.error().message();
     EXPECT_THAT(used(*both), testing::IsSupersetOf({"cuda0", "cuda1"}));
     EXPECT_EQ(twin_.copies_between_devices() > direct, std::string_view(peers) == "on");
+    if (std::string_view(peers) == "on") {
+      EXPECT_GT(twin_.calls("cuStreamWaitEvent"), waits) << "the device waits, not the host";
+    }
     EXPECT_EQ(both->tokens, alone->tokens);
     EXPECT_LT(distance(*both, *alone), 1e-12);
     EXPECT_THAT(twin_.findings(), IsEmpty());

@@ -55,9 +55,17 @@ TEST_P(CudaMatmulCounts, OneColumnReadsEachWeightOnceInWholeSectors) {
 }
 
 TEST_P(CudaMatmulCounts, ManyColumnsReadEachWeightAtMostTwice) {
-  const KernelCounts counts = multiply(64);
-  ASSERT_EQ(counts.launches, 1U);
-  EXPECT_LE(static_cast<double>(counts.bytes_read) - bytes_of_x(64), 2 * bytes_of_weights());
+  // With tensor cores and without.
+  for (const char* profile : {"h200", "p40"}) {
+    registry_.reset();
+    twin_.set("CUDA_TWIN_PROFILE", profile);
+    twin_.restart();
+    open();
+    const KernelCounts counts = multiply(64);
+    ASSERT_EQ(counts.launches, 1U) << profile;
+    EXPECT_LE(static_cast<double>(counts.bytes_read) - bytes_of_x(64), 2 * bytes_of_weights())
+        << profile;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, CudaMatmulCounts, testing::ValuesIn(kWeightTypes),

@@ -116,6 +116,24 @@ TEST_F(CudaMemory, AChipThatSharesMemoryUsesTheHosts) {
   EXPECT_EQ(bytes[3], std::byte{5});
 }
 
+/// Such a chip has the other kinds, too, if they are asked for.
+TEST_F(CudaMemory, AChipThatSharesMemoryHasTheKindThatIsAskedFor) {
+  for (const auto& [kind, there] :
+       {std::pair("plain", true), std::pair("mapped", true), std::pair("managed", false)}) {
+    reopen({{"CUDA_TWIN_PROFILE", "orin"}}, with("memory", kind));
+    ASSERT_EQ(status().loaded, there) << kind << ": " << status().note;
+    if (!there) {
+      EXPECT_THAT(status().note, HasSubstr("no managed memory"));
+      continue;
+    }
+    EXPECT_FALSE(device().memory().host_accessible()) << kind;
+    Rows rows;
+    auto run = GraphRun::create(rows.graph, *devices(), rows.leaves);
+    ASSERT_TRUE(run) << run.error().message();
+    EXPECT_TRUE((*run)->plan().run()) << kind;
+  }
+}
+
 TEST_F(CudaMemory, WithoutPinnedMemoryThereIsNoStaging) {
   EXPECT_NE(device().staging_memory(), nullptr);
   reopen({}, with("pinned", "off"));

@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
     });
 
-/// The loss of a model and its gradients by all weights.
+/// The loss of a model and its gradients by all weights, and the update of the weights.
 class TrainingStep {
  public:
   explicit TrainingStep(const std::string& model) {
@@ -201,28 +201,30 @@ class TrainingStep {
 
   /// All weights after three steps of gradient descent on a device.
   std::vector<double> trained_on(std::span<Device* const> devices) const {
-    std::map<NodeId, RefTensor> now = leaves;
-    auto run = GraphRun::create(graph, devices, now, {.by_ability = true});
+    Update update;
+    for (const NodeId weight : weights) update.add(leaves.at(weight));
+    auto descent = update.create(devices);
+    auto run = GraphRun::create(graph, devices, leaves, {.by_ability = true});
     EXPECT_TRUE(run) << run.error().message();
-    for (const Segment& segment : (*run)->plan().segments()) {
-      EXPECT_EQ(segment.device, 0) << graph->describe(segment.nodes.front());
-    }
+    expect_on_first(**run, *graph);
     for (int step = 0; step < 3; ++step) {
       const Status status = (*run)->plan().run();
       EXPECT_TRUE(status) << status.error().message();
+      for (std::size_t w = 0; w < weights.size(); ++w)
+        update.leaves[update.gradients[w]] = (*run)->output(gradient_nodes[w]).value();
+      EXPECT_TRUE(descent->set_inputs(update.leaves));
+      const Status updated = descent->plan().run();
+      EXPECT_TRUE(updated) << updated.error().message();
       for (std::size_t w = 0; w < weights.size(); ++w) {
-        const RefTensor gradient = (*run)->output(gradient_nodes[w]).value();
-        RefTensor& values = now[weights[w]];
-        for (std::size_t k = 0; k < values.data.size(); ++k)
-          values.data[k] -= 0.1 * gradient.data[k];
+        const RefTensor values = descent->leaf(update.weights[w]).value();
         const Address at = (*run)->address(weights[w]);
         std::vector<float> floats(values.data.begin(), values.data.end());
         EXPECT_TRUE(at.buffer->write(at.offset, std::as_bytes(std::span(floats))));
       }
     }
     std::vector<double> all;
-    for (const NodeId weight : weights) {
-      const RefTensor& values = now[weight];
+    for (const NodeId weight : update.weights) {
+      const RefTensor values = descent->leaf(weight).value();
       all.insert(all.end(), values.data.begin(), values.data.end());
     }
     return all;
@@ -231,6 +233,42 @@ class TrainingStep {
  private:
   static constexpr std::int64_t kTokens = 8, kRows = 1;
 
+  /// A step of gradient descent for each weight.
+  struct Update {
+    Update() : rate(g.input("rate", *make_tensor(DType::kF32, {1})).value().id) {
+      leaves[rate] = RefTensor(Sizes{1, 1, 1, 1});
+      leaves[rate].data = {0.1};
+    }
+    void add(const RefTensor& values) {
+      const std::string number = std::to_string(weights.size());
+      const Sizes& n = values.sizes;
+      const Tensor tensor = *make_tensor(DType::kF32, {n[0], n[1], n[2], n[3]});
+      const auto weight = g.cache("weight " + number, tensor);
+      const auto gradient = g.input("gradient " + number, tensor);
+      EXPECT_TRUE(g.output(opt_step_sgd(g, weight, gradient, Value{rate}, {}), "new " + number));
+      weights.push_back(weight->id);
+      gradients.push_back(gradient->id);
+      leaves[weight->id] = values;
+      leaves[gradient->id] = RefTensor(values.sizes);
+    }
+    std::unique_ptr<GraphRun> create(std::span<Device* const> devices) {
+      const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+      auto run = GraphRun::create(graph, devices, leaves, {.by_ability = true});
+      EXPECT_TRUE(run) << run.error().message();
+      expect_on_first(**run, *graph);
+      return std::move(*run);
+    }
+
+    GraphBuilder g;
+    NodeId rate;
+    std::vector<NodeId> weights, gradients;
+    std::map<NodeId, RefTensor> leaves;
+  };
+
+  static void expect_on_first(GraphRun& run, const Graph& graph) {
+    for (const Segment& segment : run.plan().segments())
+      EXPECT_EQ(segment.device, 0) << graph.describe(segment.nodes.front());
+  }
   static Sizes sizes_of(const Tensor& tensor) { return max_sizes(tensor.shape); }
   template <class F>
   void fill(Value leaf, const F& value) {

@@ -2,9 +2,12 @@
 // work, on each profile, beside another registry.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "backends/cuda/cuda_devices.h"
+#include "shunt/ops.h"
 #include "support/networks.h"
 
 namespace shunt::test::cuda_streams_test {
@@ -59,14 +62,108 @@ TEST_F(CudaStreams, TimedEventsHaveTimesOfTheHostsClock) {
     const double after = now();
     const auto times = (*event)->times();
     ASSERT_TRUE(times.has_value());
-    // The clock's anchor is known as exactly as other processes let it be.
-    constexpr double kAnchorError = 10;
-    EXPECT_GE(times->begin, before - kAnchorError);
+    // An anchor is recorded in a stream without work. Other processes may delay that.
+    EXPECT_GT(times->error, 0);
+    EXPECT_LT(times->error, 1);
+    EXPECT_GE(times->begin, before - times->error);
     EXPECT_LE(times->begin, times->end);
-    EXPECT_LE(times->end, after + kAnchorError);
+    EXPECT_LE(times->end, after + times->error);
     EXPECT_GT(times->begin, last) << "each time anew";
     last = times->begin;
   }
+}
+
+/// The stated error covers a device's clock that is fast by a tenth, once it has been seen for a
+/// second: the drift is measured, and the anchor is renewed.
+TEST_F(CudaStreams, TimesAllowForAClockThatDrifts) {
+  reopen({{"CUDA_TWIN_CLOCK", "100000"}});
+  const auto stream = device().open_stream();
+  const auto event = (*stream)->create_timed_event();
+  const auto buffer = device().memory().allocate(16);
+  const std::vector<std::byte> bytes(16);
+  WorkTimes times;
+  double before = 0, after = 0;
+  const auto work = [&] {
+    before = now();
+    ASSERT_TRUE((*stream)->write({buffer->get(), 0}, bytes, {}, event->get()));
+    ASSERT_TRUE((*event)->wait());
+    after = now();
+    times = (*event)->times().value();
+  };
+  work();
+  const double start = now();
+  while (now() < start + 1.2) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  work();  // renews the anchor
+  while (now() < start + 1.9) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  work();
+  EXPECT_GE(times.begin, before - times.error);
+  EXPECT_LE(times.end, after + times.error);
+}
+
+/// Submission returns, though its work never ends. Then the wait for it does.
+TEST_F(CudaStreams, WorkIsSubmittedWithoutWaitingForIt) {
+  registry_.reset();
+  twin_.restart();
+  Options options = twin_.options();
+  options.backend_options["cuda"]["timeout"] = "1";
+  open(options);
+  {
+    auto stream = device().open_stream();
+    ASSERT_TRUE(stream) << stream.error().message();
+    const auto event = (*stream)->create_event();
+    const auto buffer = device().memory().allocate(64);
+    const auto pinned = device().staging_memory()->allocate(64);
+    ASSERT_TRUE(event && buffer && pinned);
+    ASSERT_TRUE((*stream)->synchronize());
+    twin_.set("CUDA_TWIN_FAIL_HANG", "1");
+    const std::span<const std::byte> bytes((*pinned)->host_data(), 64);
+    const Status submitted = (*stream)->write({buffer->get(), 0}, bytes, {}, event->get());
+    EXPECT_TRUE(submitted) << submitted.error().message();
+    const Status waited = (*event)->wait();
+    ASSERT_FALSE(waited);
+    EXPECT_THAT(waited.error().message(), testing::HasSubstr("a task did not end within 1 s"));
+  }
+  registry_.reset();
+  twin_.restart();
+}
+
+/// Rows with a pitch on each side cross in one call, and only their bytes.
+TEST_F(CudaStreams, RowsWithPitchesAreCopiedAtOnce) {
+  constexpr std::size_t kRows = 5, kBytes = 24, kHostPitch = 40, kDevicePitch = 64;
+  const auto stream = device().open_stream();
+  const auto buffer = device().memory().allocate(kRows * kDevicePitch);
+  const auto pinned = device().staging_memory()->allocate(kRows * kHostPitch);
+  ASSERT_TRUE(buffer && pinned);
+  std::byte* const host = (*pinned)->host_data();
+  for (std::size_t i = 0; i < kRows * kHostPitch; ++i) host[i] = static_cast<std::byte>(i);
+  ASSERT_TRUE((*buffer)->fill(0, kRows * kDevicePitch, std::byte{0xEE}));
+  const CopyShape to_device = {
+      .rows = kRows, .bytes = kBytes, .to_pitch = kDevicePitch, .from_pitch = kHostPitch};
+  const CopyShape to_host = {
+      .rows = kRows, .bytes = kBytes, .to_pitch = kHostPitch, .from_pitch = kDevicePitch};
+  const auto calls = twin_.calls("cuMemcpy2DAsync_v2");
+  ASSERT_TRUE((*stream)->write_2d({buffer->get(), 0}, host, to_device, {}, nullptr));
+  ASSERT_TRUE((*stream)->synchronize());
+  std::vector<std::byte> all(kRows * kDevicePitch);
+  ASSERT_TRUE((*buffer)->read(0, all));
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t i = 0; i < kDevicePitch; ++i) {
+      const auto expected =
+          i < kBytes ? static_cast<std::byte>(row * kHostPitch + i) : std::byte{0xEE};
+      ASSERT_EQ(all[row * kDevicePitch + i], expected) << row << " " << i;
+    }
+  }
+  std::ranges::fill(std::span(host, kRows * kHostPitch), std::byte{0x77});
+  ASSERT_TRUE((*stream)->read_2d(host, {buffer->get(), 0}, to_host, {}, nullptr));
+  ASSERT_TRUE((*stream)->synchronize());
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t i = 0; i < kHostPitch; ++i) {
+      const auto expected =
+          i < kBytes ? static_cast<std::byte>(row * kHostPitch + i) : std::byte{0x77};
+      ASSERT_EQ(host[row * kHostPitch + i], expected) << row << " " << i;
+    }
+  }
+  EXPECT_EQ(twin_.calls("cuMemcpy2DAsync_v2"), calls + 2);
 }
 
 TEST_F(CudaStreams, EventsWithoutTimesHaveNone) {

@@ -42,7 +42,7 @@ class FakeEvent final : public NativeEvent {
     if (!device_.waits_fail) return complete;
     return fail(ErrorCode::kDevice, "the wait failed").with_vendor({kAccess, "illegal access"});
   }
-  std::optional<double> seconds() const override { return inner->seconds(); }
+  std::optional<Time> time() const override { return inner->time(); }
   std::unique_ptr<NativeEvent> inner;
 
  private:
@@ -72,6 +72,8 @@ class FakeNative final : public WorldNativeStream {
     return ok();
   }
   Status write(std::uint64_t task, Address, std::span<const std::byte>) override {
+    if (waiting) return check_devices();
+    if (full) return timed_out();
     submit(task, 2, [] { return ok(); });
     return ok();
   }
@@ -95,6 +97,8 @@ class FakeNative final : public WorldNativeStream {
   void stop_working() { queue().stop(); }
   bool is_busy() override { return busy; }
   bool busy = true;
+  bool waiting = false;  ///< its queue has no room at the moment
+  bool full = false;     ///< its queue has no room within the timeout
   /// The device is lost, and the work that it was given never ends.
   void get_stuck() {
     queue().stop();
@@ -541,6 +545,46 @@ TEST(EventStream, TheTimeoutHitsTheDeviceWithUnfinishedWork) {
   b.reset();
   expect_timeout(device_b.health->check(), "a0");
   EXPECT_TRUE(device_b.health->is_hung());
+}
+
+/// A queue without room may be full of work that waits for another device.
+TEST(EventStream, AFullQueueLosesTheDeviceThatItsWorkWaitsFor) {
+  TestWorld world;
+  for (const bool waits : {true, false}) {
+    FakeDevice device_a("a0", std::chrono::milliseconds(100));
+    FakeDevice device_b("b0", std::chrono::milliseconds(100));
+    FakeStream a(world, device_a), b(world, device_b);
+    const auto done_a = a.event(), done_b = b.event();
+    FakeBinding n1("n1"), n2("n2");
+    ASSERT_TRUE(a.run(n1, {}, done_a.get()));
+    std::vector<Event*> awaited;
+    if (waits) awaited.push_back(done_a.get());
+    ASSERT_TRUE(b.stream->run(n2, {.dynamic_dims = {}}, awaited, done_b.get()));
+    a.native->stop_working();
+    b.native->full = true;
+    const std::string lost = waits ? "a0" : "b0";
+    expect_timeout(b.stream->write({}, {}, {}, nullptr), lost);
+    EXPECT_EQ(device_a.health->is_lost(), waits);
+    EXPECT_EQ(device_b.health->is_lost(), !waits);
+  }
+}
+
+/// A submission that waits gives up once a device is lost that its stream waits for.
+TEST(EventStream, AWaitingSubmissionEndsWithTheLossOfAnotherDevice) {
+  TestWorld world;
+  FakeDevice device_a("a0", std::chrono::milliseconds(100));
+  FakeDevice device_b("b0", std::chrono::milliseconds(100));
+  FakeStream a(world, device_a), b(world, device_b);
+  const auto done_a = a.event(), done_b = b.event();
+  FakeBinding n1("n1"), n2("n2");
+  ASSERT_TRUE(a.run(n1, {}, done_a.get()));
+  ASSERT_TRUE(b.run(n2, {done_a.get()}, done_b.get()));
+  b.native->waiting = true;
+  EXPECT_TRUE(b.stream->write({}, {}, {}, nullptr));
+  a.native->stop_working();
+  device_a.health->lose_hung();
+  expect_timeout(b.stream->write({}, {}, {}, nullptr), "a0");
+  EXPECT_TRUE(device_b.health->check());
 }
 
 TEST(EventStream, TheTimeoutSparesDevicesWhoseWorkIsDone) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -52,6 +53,29 @@ TEST(SymbolTable, SymbolOfALaterVersionMayBeMissing) {
   ASSERT_TRUE(functions) << functions.error().message();
   EXPECT_NE(functions->first, nullptr);
   EXPECT_EQ(functions->second, nullptr);
+}
+
+TEST(SymbolTable, MissingFeaturesNameTheirFirstMissingFunction) {
+  constexpr std::array kGroups = {symbol<&Functions::first>("vendor_map", "2.0", "memory"),
+                                  symbol<&Functions::second>("vendor_unmap", "2.1", "memory"),
+                                  symbol<&Functions::first>("vendor_link", "3.0", "links"),
+                                  symbol<&Functions::first>("vendor_plain")};
+  const auto missing = [&](std::vector<std::string_view> without) {
+    std::vector<std::string> texts;
+    const auto find = [&](std::string_view name) -> void* {
+      return std::ranges::find(without, name) == without.end() ? reinterpret_cast<void*>(twice)
+                                                               : nullptr;
+    };
+    for (const MissingFeature& each : missing_features<Functions>(kGroups, find))
+      texts.push_back(each.to_text("the driver", "Vendor"));
+    return texts;
+  };
+  EXPECT_THAT(missing({}), testing::IsEmpty());
+  EXPECT_THAT(missing({"vendor_unmap"}),
+              testing::ElementsAre("no memory: the driver lacks vendor_unmap (Vendor 2.1)"));
+  EXPECT_THAT(missing({"vendor_map", "vendor_unmap", "vendor_link", "vendor_plain"}),
+              testing::ElementsAre("no memory: the driver lacks vendor_map (Vendor 2.0)",
+                                   "no links: the driver lacks vendor_link (Vendor 3.0)"));
 }
 
 TEST(SymbolTable, MissingRequiredSymbolIsAnErrorThatNamesIt) {
