@@ -92,8 +92,8 @@ bool ends_device(Status32 status);
 /// The primary context of a device, retained while this lives. Thread-safe.
 ///
 /// A status that ends the context makes the device lost, and so does a task that does not end in
-/// time. From then on no function of the driver is called for it, as one may block, except that the
-/// context is released at the end, and plain memory with it; mapped memory stays until the process
+/// time. From then on no function of the driver is called for it, as one may block. Only the
+/// context is released at the end, and plain memory with it. Mapped memory stays until the process
 /// ends. A context whose device hangs, or is gone, stays until then, and no other registry gets it.
 /// The driver may have lost all devices of the process, so each of the others has to complete a
 /// task before its next call.
