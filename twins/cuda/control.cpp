@@ -71,7 +71,7 @@ using namespace cuda_twin;
 extern "C" {
 
 const char* cuda_twin_version(void) {
-  return "1.0";
+  return "1.1";
 }
 
 int cuda_twin_set(const char* name, const char* value) {

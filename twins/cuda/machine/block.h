@@ -37,9 +37,8 @@ struct Launch {
   const KernelInfo* kernel = nullptr;
   Dim3 grid, block, cluster;
   std::uint32_t dynamic_shared = 0;
-  std::vector<std::byte> parameters;     ///< exactly KernelInfo::parameter_bytes
-  std::vector<bool> written_parameters;  ///< empty: all of them
-  std::shared_ptr<Space> space;          ///< addresses of the context's device
+  std::vector<std::byte> parameters;  ///< exactly KernelInfo::parameter_bytes
+  std::shared_ptr<Space> space;       ///< addresses of the context's device
   std::uint64_t work = 0;  ///< number of this piece of work, for races between pieces (races/)
   int sm = 80;             ///< capability
   std::uint32_t multiprocessors = 1;

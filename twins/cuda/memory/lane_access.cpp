@@ -105,13 +105,6 @@ bool locate_parameter(Warp& warp, unsigned lane, std::uint64_t address, unsigned
   return true;
 }
 
-bool parameters_written(const Launch& launch, std::uint64_t address, unsigned bytes) {
-  for (std::uint64_t i = address; i < address + bytes; ++i) {
-    if (i < launch.written_parameters.size() && !launch.written_parameters[i]) return false;
-  }
-  return true;
-}
-
 /// Mapped memory and that of pools is for the devices that were given access, other memory for its
 /// device and peers, and host memory for all.
 bool may_use(const Launch& launch, const Extent& extent) {
@@ -148,12 +141,9 @@ std::uint64_t first_unwritten_element(const Spot& spot, unsigned bytes, unsigned
 
 bool check_written(Warp& warp, unsigned lane, const Spot& spot, unsigned bytes, unsigned element) {
   const Launch& launch = *warp.block->launch;
-  if (!launch.checks.initialised) return true;
+  if (!launch.checks.initialised || spot.space == PtxSpace::kParam) return true;
   std::uint64_t unwritten = bytes;
-  if (spot.space == PtxSpace::kParam) {
-    if (parameters_written(launch, spot.address, bytes)) return true;
-    unwritten = 0;
-  } else if (spot.space == PtxSpace::kLocal) {
+  if (spot.space == PtxSpace::kLocal) {
     unwritten = first_unwritten_element(spot, bytes, element);
   } else {
     unwritten = first_unwritten(spot.written, spot.first_bit, bytes);

@@ -161,12 +161,6 @@ void WorkOrder::host_waited(std::uint64_t work) {
   state_->host = std::make_shared<const Clocks>(merged(clocks, {}, state_->known()));
 }
 
-void WorkOrder::host_waited_for_all() {
-  const std::lock_guard lock(state_->mutex);
-  state_->open.clear();
-  state_->host = std::make_shared<Clocks>();
-}
-
 bool WorkOrder::ordered(std::uint64_t before, std::uint64_t later) const {
   const std::lock_guard lock(state_->mutex);
   if (before == later) return true;

@@ -27,8 +27,6 @@ class WorkOrder {
   /// The host knows that this piece of work has ended: cuStreamSynchronize, cuEventQuery, a
   /// synchronous copy.
   void host_waited(std::uint64_t work);
-  /// The host waited for all work (cuCtxSynchronize).
-  void host_waited_for_all();
   /// Whether `before` ends before `later` begins, whatever the timing.
   bool ordered(std::uint64_t before, std::uint64_t later) const;
   /// All work up to this number is ordered before `work`.
