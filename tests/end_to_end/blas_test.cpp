@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "shunt/tensor.h"
+#include "support/gguf_bytes.h"
 #include "support/run_command.h"
 #include "support/shared.h"
 #include "support/stories.h"
@@ -66,7 +68,11 @@ class BlasModel : public testing::TestWithParam<std::tuple<Library, Model>> {
   }
   /// How many operations of a step blas0 has.
   std::size_t operations(std::vector<std::string> more) const {
-    std::vector<std::string> words = {"explain", "--model", told_.path, "--rules-only", "--json"};
+    more.emplace_back("--rules-only");
+    return operations_by(std::move(more));
+  }
+  std::size_t operations_by(const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {"explain", "--model", told_.path, "--json"};
     words.insert(words.end(), more.begin(), more.end());
     const RunResult result = run(words);
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -119,6 +125,38 @@ TEST_P(BlasModel, GetsOnlyPinnedOpsIfNotNamed) {
   const RunResult result = greedy(pin);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, told_.text + "\n");
+}
+
+/// Seconds of an operation of products on each device, in the format of `shunt bench costs`.
+std::string costs(const nlohmann::json& devices, double of_blas, double of_cpu) {
+  nlohmann::json file = {{"format", "shunt costs"}, {"version", 1}};
+  for (const auto& device : devices) {
+    const bool blas = device["name"] == "blas0";
+    if (!blas && device["name"] != "cpu0") continue;
+    for (const DTypeTrait& type : dtypes()) {
+      file["ops"].push_back({{"device", device["name"]},
+                             {"description", device["description"]},
+                             {"op", "matmul"},
+                             {"dtype", type.name},
+                             {"overhead", 0},
+                             {"seconds_per_operation", blas ? of_blas : of_cpu},
+                             {"seconds_per_byte", 0}});
+    }
+  }
+  return file.dump();
+}
+
+/// It takes products where they are predicted to be faster there.
+TEST_P(BlasModel, GetsTheProductsThatItsCostsMakeFaster) {
+  const auto devices = nlohmann::json::parse(run({"devices", "--json"}).out)["devices"];
+  const TempFolder folder;
+  const auto with_costs = [&](double of_blas, double of_cpu) {
+    const std::string text = costs(devices, of_blas, of_cpu);
+    const std::string path = folder.write("costs.json", std::as_bytes(std::span(text)));
+    return operations_by({"--devices", "blas0", "--costs", path});
+  };
+  EXPECT_EQ(with_costs(1e-8, 1e-11), 0U);
+  EXPECT_EQ(with_costs(1e-11, 1e-8), std::get<Model>(GetParam()).products);
 }
 
 /// Weights are used in the mapped file: none is copied.

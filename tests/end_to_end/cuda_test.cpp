@@ -46,6 +46,15 @@ TEST_F(CudaModel, EveryOperationPassesVerify) {
   EXPECT_THAT(result.out, HasSubstr(" 0 wrong"));
 }
 
+TEST_F(CudaModel, ExplainHasTheDriversMemory) {
+  const SynthModel model(tiny_shape());
+  const RunResult result = run({"explain", "--model", model.path(), "--devices", "cuda0"},
+                               {.environment = {{"CUDA_TWIN_DRIVER_MEMORY", "on"}}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("; the device itself takes "));
+  EXPECT_THAT(result.out, HasSubstr("(context 256.0 MiB"));
+}
+
 /// A card whose 20th piece of work never ends, and which counts as lost after a second.
 class CudaHang : public CudaModel {
  protected:

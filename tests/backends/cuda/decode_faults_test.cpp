@@ -185,8 +185,9 @@ TEST_F(CudaDecode, TheCpuComputesAStepThatHangs) {
   ASSERT_NO_FATAL_FAILURE(load("cpu0"));
   const auto expected = step(0), next = step(1);
   ASSERT_TRUE(expected && next);
-  const std::string seconds = kSanitized ? "10" : "1";  // enough for a step of the twin
+  const std::string seconds = kSanitized ? "5" : "1";  // enough for a step of the twin
   for (const int call : {1, 9}) {
+    if (kSanitized && call > 1) break;
     ASSERT_NO_FATAL_FAILURE(load("cuda0", DeviceErrorMode::kFallback, seconds.c_str()));
     ASSERT_THAT(lines_, IsEmpty()) << "it is lost before the fault";
     twin_.set("CUDA_TWIN_FAIL_HANG", std::to_string(call).c_str());
