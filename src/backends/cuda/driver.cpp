@@ -129,6 +129,11 @@ void DriverState::count_loss() {
   ++losses_;
 }
 
+std::mutex& DriverState::limits(ContextHandle context) {
+  const std::lock_guard lock(mutex_);
+  return limits_[context];
+}
+
 Status DriverState::add(ContextHandle context, const std::shared_ptr<DeviceHealth>& health) {
   const std::lock_guard lock(mutex_);
   const auto [begin, end] = users_.equal_range(context);
@@ -194,7 +199,7 @@ std::uint64_t Context::own_bytes() const {
 }
 
 Status Context::reserve_stacks(std::size_t bytes) const {
-  const std::lock_guard lock(driver_->state().limits());
+  const std::lock_guard lock(driver_->state().limits(handle_));
   std::size_t now = 0;
   SHUNT_TRY(call<&Symbols::ctx_get_limit>(&now, kStackSize));
   if (bytes <= now) return ok();

@@ -19,7 +19,7 @@
 
 namespace shunt::cuda {
 
-/// What all registries of the process share. Thread-safe.
+/// The state that all registries of the process share. Thread-safe.
 class DriverState {
  public:
   /// How many devices were lost so far. The driver may have lost others with them.
@@ -33,14 +33,14 @@ class DriverState {
   /// Forgets it, unless its device hangs: then it stays as it is until the process ends.
   void remove(ContextHandle context, const std::shared_ptr<DeviceHealth>& health);
 
-  /// One thread at a time changes the limits of contexts.
-  std::mutex& limits() { return limits_; }
+  /// One thread at a time changes the limits of a context.
+  std::mutex& limits(ContextHandle context);
 
  private:
   std::atomic<int> losses_ = 0;
   std::atomic<double> last_loss_ = 0;  // steady_seconds()
-  std::mutex limits_;
   std::mutex mutex_;
+  std::map<ContextHandle, std::mutex> limits_;
   std::multimap<ContextHandle, std::shared_ptr<DeviceHealth>> users_;
 };
 

@@ -33,10 +33,12 @@ function(shunt_cuda_probe out)
       continue()
     endif()
     set(probed "")
+    set(base_kernel paged_attention)
+    set(tensor_kernel begin_run)
     foreach(level base tensor)
       execute_process(
         COMMAND ${clang} ${cuda_flags} ${cuda_${level}_flags} -I${PROJECT_SOURCE_DIR}/src
-          -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/begin_run.cu -o ${CMAKE_CURRENT_BINARY_DIR}/probe.ptx
+          -S ${CMAKE_CURRENT_SOURCE_DIR}/kernels/${${level}_kernel}.cu -o ${CMAKE_CURRENT_BINARY_DIR}/probe.ptx
         RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
       list(APPEND probed ${status})
     endforeach()

@@ -45,7 +45,7 @@ class Stopwatch {
   double start_ = steady_seconds();
 };
 
-/// Adds to a sum what the driver takes of the device's memory while this lives.
+/// Adds the device memory that the driver takes during its lifetime to a sum.
 class MemoryMeter {
  public:
   MemoryMeter(const Context& context, std::uint64_t& sum)

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/tensor_values.h"
@@ -33,6 +35,15 @@ class CudaDevices : public testing::Test {
     auto registry = Registry::create(options);
     ASSERT_TRUE(registry) << registry.error().message();
     registry_ = std::move(*registry);
+  }
+  using Settings = std::initializer_list<std::pair<const char*, const char*>>;
+  /// A new registry, of a twin with these settings.
+  void reopen(Settings settings) { reopen(settings, twin_.options()); }
+  void reopen(Settings settings, const Options& options) {
+    registry_.reset();
+    for (const auto& [name, value] : settings) twin_.set(name, value);
+    twin_.restart();
+    open(options);
   }
   const BackendStatus& status() const {
     for (const BackendStatus& backend : registry_->backends()) {

@@ -210,7 +210,7 @@ TEST_F(CudaDecode, TheCpuComputesAStepThatHangs) {
 }
 
 /// Another process takes the card's memory before the model is loaded, or before the session is
-/// made. The CPU computes what has no room.
+/// made. The CPU computes the step.
 TEST_F(CudaDecode, MemoryThatIsTakenMeanwhileLeavesTheWorkToTheCpu) {
   ASSERT_NO_FATAL_FAILURE(load("cpu0"));
   const auto expected = step(0);

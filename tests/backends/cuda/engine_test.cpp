@@ -22,12 +22,6 @@ double distance(const EngineRun& a, const EngineRun& b) {
 
 class CudaEngine : public CudaDevices {
  protected:
-  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings) {
-    registry_.reset();
-    for (const auto& [name, value] : settings) twin_.set(name, value);
-    twin_.restart();
-    open();
-  }
   Result<EngineRun> run(const std::string& path, const std::vector<std::string>& names,
                         const std::vector<Pin>& pins = {}, std::uint64_t margin = 0) const {
     SHUNT_ASSIGN(const auto chosen, registry_->select(names));

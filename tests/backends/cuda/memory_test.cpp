@@ -23,14 +23,6 @@ class CudaMemory : public CudaDevices {
     options.backend_options["cuda"][option] = value;
     return options;
   }
-  /// A new registry, of a twin with these settings.
-  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings,
-              const Options& options) {
-    registry_.reset();
-    for (const auto& [name, value] : settings) twin_.set(name, value);
-    twin_.restart();
-    open(options);
-  }
 };
 
 /// The kind of an allocation shows in the functions that are called.

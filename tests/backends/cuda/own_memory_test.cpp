@@ -27,15 +27,11 @@ class CudaOwnMemory : public CudaDevices {
     CudaDevices::SetUp();
     if (!IsSkipped()) reopen({});
   }
-  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings,
-              const char* memory = "auto") {
-    registry_.reset();
-    twin_.set("CUDA_TWIN_DRIVER_MEMORY", "on");
-    for (const auto& [name, value] : settings) twin_.set(name, value);
-    twin_.restart();
+  void reopen(Settings settings, const char* memory = "auto") {
     Options options = twin_.options();
     options.backend_options["cuda"]["memory"] = memory;
-    open(options);
+    twin_.set("CUDA_TWIN_DRIVER_MEMORY", "on");
+    CudaDevices::reopen(settings, options);
   }
   Device& device() const { return **registry_->find("cuda0"); }
   /// y = x as IQ3_S: a kernel that needs more than 1 KiB of stack.

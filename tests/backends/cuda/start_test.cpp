@@ -1,5 +1,5 @@
 // The start of the CUDA backend with a driver or a card that lacks something: it stays off with one
-// line, or goes on without what is missing.
+// line, or works without the missing feature.
 #include <gmock/gmock.h>
 
 #include "backends/cuda/cuda_devices.h"
@@ -13,15 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class CudaStart : public CudaDevices {
- protected:
-  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings) {
-    registry_.reset();
-    for (const auto& [name, value] : settings) twin_.set(name, value);
-    twin_.restart();
-    open();
-  }
-};
+using CudaStart = CudaDevices;
 
 TEST_F(CudaStart, ACardThatIsTooOldStaysOffAndOthersGoOn) {
   reopen({{"CUDA_TWIN_PROFILE", "m40"}});

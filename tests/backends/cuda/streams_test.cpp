@@ -22,12 +22,6 @@ double now() {
 class CudaStreams : public CudaDevices {
  protected:
   Device& device() const { return **registry_->find("cuda0"); }
-  void reopen(std::initializer_list<std::pair<const char*, const char*>> settings) {
-    registry_.reset();
-    for (const auto& [name, value] : settings) twin_.set(name, value);
-    twin_.restart();
-    open();
-  }
   /// Of the last run, which has the same bits as those before.
   std::vector<double> output_of(const Network& network, int runs = 1) const {
     auto run = GraphRun::create(network.graph, *devices(), network.leaves, {.by_ability = true});

@@ -9,7 +9,7 @@ namespace cuda_twin {
 namespace {
 
 constexpr std::uint64_t kContextBytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t kDriverBlock = std::uint64_t{2} << 20;  // what the driver takes at once
+constexpr std::uint64_t kDriverBlock = std::uint64_t{2} << 20;  // unit of its allocations
 
 bool is_on() {
   return setting(Setting::kDriverMemory) != 0;
