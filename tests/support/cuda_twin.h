@@ -18,6 +18,7 @@ struct KernelCounts {
   std::uint64_t bank_conflicts;
   std::uint64_t worst_bank_conflict;   ///< extra passes of one access
   std::uint64_t blocks_without_write;  ///< to global memory
+  std::uint64_t parameter_sets;        ///< different parameters of a kernel's launches
 };
 
 /// The twin as after its start, with one device. The constructor drops all earlier state. It must

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string_view>
 
 #include "common/counters.h"
 #include "cuda/driver/functions.h"
@@ -17,8 +20,11 @@ constexpr std::size_t kFindingsKept = 1000;
 constinit twin::Counters<4> copies;
 constinit twin::Counters<4> copied_bytes;
 
+constexpr std::size_t kMostParameterSets = 65'536;
+
 struct Kept {
   std::mutex mutex;
+  std::map<std::string, std::set<std::size_t>> parameters;  // hashes, by kernel
   std::map<std::string, cuda_twin_kernel_counts> kernels;
   cuda_twin_kernel_counts all{};
   std::vector<Finding> findings;
@@ -46,9 +52,17 @@ void add(cuda_twin_kernel_counts& sum, const LaunchCounts& counts) {
 
 }  // namespace
 
-void count_launch(const std::string& kernel, const LaunchCounts& counts) {
+void count_launch(const std::string& kernel, const LaunchCounts& counts,
+                  std::span<const std::byte> parameters) {
+  const std::string_view bytes(reinterpret_cast<const char*>(parameters.data()), parameters.size());
+  const std::size_t hash = std::hash<std::string_view>()(bytes);
   Kept& state = kept();
   const std::lock_guard lock(state.mutex);
+  std::set<std::size_t>& sets = state.parameters[kernel];
+  if (sets.size() < kMostParameterSets && sets.insert(hash).second) {
+    ++state.kernels[kernel].parameter_sets;
+    ++state.all.parameter_sets;
+  }
   add(state.kernels[kernel], counts);
   add(state.all, counts);
 }
@@ -73,6 +87,7 @@ void reset_counts() {
   reset_call_counts();
   const std::lock_guard lock(state.mutex);
   state.kernels.clear();
+  state.parameters.clear();
   state.all = {};
 }
 

@@ -593,6 +593,29 @@ TEST(CudaMemory, CountsOfBytesAndSectors) {
   EXPECT_EQ(counts.blocks_without_write, 0u);
 }
 
+TEST(CudaMemory, CountsOfDifferentParameters) {
+  const std::string text =
+      ".version 7.0\n.target sm_80\n.address_size 64\n"
+      ".entry k(.param .u64 out, .param .u32 value) {\n  ret;\n}\n"
+      ".entry other(.param .u64 out, .param .u32 value) {\n  ret;\n}\n";
+  Gpu gpu;
+  const Buffer<std::uint32_t> data(counting(4));
+  cuda_twin_reset_counts();
+  std::uint64_t address = data.address;
+  for (std::uint32_t value : {1u, 2u, 1u}) {
+    ASSERT_EQ(twin_test::launch(text, "k", 1, 1, {&address, &value}), CUDA_SUCCESS);
+    ASSERT_EQ(twin_test::launch(text, "other", 1, 1, {&address, &address}), CUDA_SUCCESS);
+  }
+  cuda_twin_kernel_counts counts;
+  ASSERT_EQ(cuda_twin_count_kernel("k", &counts), 1);
+  EXPECT_EQ(counts.launches, 3u);
+  EXPECT_EQ(counts.parameter_sets, 2u);
+  ASSERT_EQ(cuda_twin_count_kernel("other", &counts), 1);
+  EXPECT_EQ(counts.parameter_sets, 1u);
+  ASSERT_EQ(cuda_twin_count_kernel(nullptr, &counts), 1);
+  EXPECT_EQ(counts.parameter_sets, 3u);
+}
+
 TEST(CudaMemory, CountsOfBlocksThatWriteNothing) {
   const std::string text =
       ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 out) {\n"

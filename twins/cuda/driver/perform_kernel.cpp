@@ -62,7 +62,7 @@ Launch launch_of(Context& context, const KernelWork& work, std::uint64_t number)
 CUresult perform_kernel(Context& context, const KernelWork& work, std::uint64_t number) {
   const Launch launch = launch_of(context, work, number);
   const LaunchResult result = run(launch);
-  count_launch(launch.kernel->function.name, result.counts);
+  count_launch(launch.kernel->function.name, result.counts, work.parameters);
   keep_findings(result.findings);
   if (result.code == 0) return CUDA_SUCCESS;
   return fail_work(context, static_cast<CUresult>(result.code), result.reason);

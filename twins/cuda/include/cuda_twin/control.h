@@ -55,6 +55,8 @@ typedef struct cuda_twin_kernel_counts {
   uint64_t bank_conflicts; /* extra passes over shared memory: of the first word of each lane */
   uint64_t worst_bank_conflict;  /* extra passes of one access, at most */
   uint64_t blocks_without_write; /* to global memory */
+  uint64_t parameter_sets; /* different parameters of a kernel's launches, 65,536 at most: a kernel
+                              with one can be replayed as a part of a graph */
 } cuda_twin_kernel_counts;
 /* Since the start or the last reset of counts; of all kernels for a null name. 0 if no such kernel
  * ran. */
