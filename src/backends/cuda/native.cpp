@@ -52,11 +52,20 @@ namespace {
 /// The driver's queue of work is limited, and a call for a full one blocks. So only this many
 /// launches, copies, records and waits, and as many again, are in it.
 constexpr std::uint64_t kWorkAhead = 256;
+constexpr unsigned kWarp = 32;
+static_assert(gpu::kRunsAhead == 2 * kWorkAhead);  // each run is a launch at least
 
-/// A stream's memory of faults, on the device.
-struct StreamFaults {
+/// A stream's own memory on the device.
+struct StreamMemory {
   std::uint32_t stop;       ///< Run::stop
+  std::uint32_t next;       ///< BeginRunArgs::next
   gpu::FaultRecord record;  ///< where the driver refuses pinned memory
+};
+
+/// The same in pinned memory.
+struct PinnedStreamMemory {
+  gpu::FaultRecord record;
+  gpu::RunSizes ring[gpu::kRunsAhead];
 };
 
 /// Whether the driver copies such rows at once: pitches are limited, and unused for one row.
@@ -90,18 +99,18 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
     SHUNT_TRY(
         context->call<&Symbols::event_create>(&mark, kEventBlockingSync | kEventDisableTiming));
   }
-  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->faults_, sizeof(StreamFaults)));
-  SHUNT_TRY(context->fill(made->faults_, sizeof(StreamFaults), 0));
-  auto pinned = allocate_pinned(context, sizeof(gpu::FaultRecord));
+  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->memory_, sizeof(StreamMemory)));
+  SHUNT_TRY(context->fill(made->memory_, sizeof(StreamMemory), 0));
+  auto pinned = allocate_pinned(context, sizeof(PinnedStreamMemory));
   if (pinned) {
-    made->record_ = std::move(*pinned);
-    std::memset(made->record_.get(), 0, sizeof(gpu::FaultRecord));
+    made->pinned_ = std::move(*pinned);
+    std::memset(made->pinned_.get(), 0, sizeof(PinnedStreamMemory));
   }
   return made;
 }
 
 CudaStream::~CudaStream() {
-  if (faults_ != 0) context_->release_idle<&Symbols::mem_free>(faults_);
+  if (memory_ != 0) context_->release_idle<&Symbols::mem_free>(memory_);
   for (EventHandle mark : marks_) {
     if (mark != nullptr) context_->release<&Symbols::event_destroy>(mark);
   }
@@ -135,16 +144,7 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
     const std::lock_guard lock(mutex_);
     runs_[task % runs_.size()] = {task, binding.names};
   }
-  static_assert(gpu::kDynamicDims == kMaxDynamicDims);
-  gpu::BeginRunArgs begin = {};
-  begin.run.address = binding.run;
-  for (std::size_t i = 0; i < args.dynamic_dims.size(); ++i)
-    begin.value.dims[i] = args.dynamic_dims[i];
-  begin.value.task = task;
-  begin.value.stop.address = faults_ + offsetof(StreamFaults, stop);
-  begin.value.record.address = record_ ? std::bit_cast<DevicePointer>(record_.get())
-                                       : faults_ + offsetof(StreamFaults, record);
-  SHUNT_TRY(launch(begin_run_, 1, 1, &begin, args.cancel));
+  SHUNT_TRY(begin_run(task, binding.run, args));
   for (Launch& each : binding.launches) {
     if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
       return fail(ErrorCode::kCancelled, "cancelled");
@@ -152,6 +152,34 @@ Status CudaStream::run(std::uint64_t task, Binding& any, const RunArgs& args) {
         launch(each.function, each.blocks, each.threads, each.parameters.data(), args.cancel));
   }
   return ok();
+}
+
+/// The launch that comes before those of a segment. Its parameters are the same each time where the
+/// stream has pinned memory: the sizes are in a ring there.
+Status CudaStream::begin_run(std::uint64_t task, DevicePointer run, const RunArgs& args) {
+  static_assert(gpu::kDynamicDims == kMaxDynamicDims);
+  gpu::RunSizes sizes = {};
+  for (std::size_t i = 0; i < args.dynamic_dims.size(); ++i) sizes.dims[i] = args.dynamic_dims[i];
+  sizes.task = task;
+  gpu::BeginRunArgs begin = {};
+  begin.run.address = run;
+  begin.stop.address = memory_ + offsetof(StreamMemory, stop);
+  begin.next.address = memory_ + offsetof(StreamMemory, next);
+  if (pinned_) {
+    auto& pinned = *reinterpret_cast<PinnedStreamMemory*>(pinned_.get());
+    begin.record.address = std::bit_cast<DevicePointer>(&pinned.record);
+    begin.ring.address = std::bit_cast<DevicePointer>(&pinned.ring);
+    pinned.ring[next_ % gpu::kRunsAhead] = sizes;
+  } else {
+    begin.record.address = memory_ + offsetof(StreamMemory, record);
+    begin.sizes = sizes;
+  }
+  void* parameters = &begin;
+  SHUNT_TRY(context_->submit<&Symbols::launch_kernel>(begin_run_, 1U, 1U, 1U, kWarp, 1U, 1U, 0U,
+                                                      stream_, &parameters,
+                                                      static_cast<void**>(nullptr)));
+  ++next_;  // as the kernel counts
+  return limit_queue(args.cancel);
 }
 
 Status CudaStream::limit_queue(const std::atomic<bool>* cancel) {
@@ -293,18 +321,18 @@ bool CudaStream::is_busy() {
 
 Result<gpu::FaultRecord> CudaStream::read_record() const {
   gpu::FaultRecord record = {};
-  if (!record_) {
+  if (!pinned_) {
     // Twice: the kernel may have been at it. It writes the code last.
     for (int time = 0; time < 2; ++time) {
-      SHUNT_TRY(context_->read(&record, faults_ + offsetof(StreamFaults, record), sizeof record));
+      SHUNT_TRY(context_->read(&record, memory_ + offsetof(StreamMemory, record), sizeof record));
       if (record.code == gpu::kNoFault) break;
     }
     return record;
   }
   // The kernel writes the code last.
-  auto* const shared = reinterpret_cast<gpu::FaultRecord*>(record_.get());
+  auto* const shared = reinterpret_cast<gpu::FaultRecord*>(pinned_.get());
   record.code = std::atomic_ref(shared->code).load(std::memory_order_acquire);
-  if (record.code != gpu::kNoFault) std::memcpy(&record, record_.get(), sizeof record);
+  if (record.code != gpu::kNoFault) std::memcpy(&record, pinned_.get(), sizeof record);
   return record;
 }
 
@@ -314,8 +342,9 @@ Status CudaStream::recover() {
   const std::lock_guard lock(mutex_);
   SHUNT_ASSIGN(const gpu::FaultRecord record, read_record());
   if (record.code == gpu::kNoFault) return ok();
-  if (record_) std::memset(record_.get(), 0, sizeof record);
-  return context_->fill(faults_, sizeof(StreamFaults), 0);
+  if (pinned_) std::memset(pinned_.get(), 0, sizeof record);
+  next_ = 0;
+  return context_->fill(memory_, sizeof(StreamMemory), 0);
 }
 
 std::string CudaStream::nodes_of(const Binding& any) const {

@@ -56,6 +56,7 @@ class CudaStream final : public NativeStream {
   /// A call that gives the stream a piece of work.
   template <auto Member, class... Arguments>
   Status submit(const std::atomic<bool>* cancel, Arguments... arguments);
+  Status begin_run(std::uint64_t task, DevicePointer run, const RunArgs& args);
   Status launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters,
                 const std::atomic<bool>* cancel);
 
@@ -65,8 +66,9 @@ class CudaStream final : public NativeStream {
   StreamHandle stream_ = nullptr;
   std::uint64_t submitted_ = 0;
   std::array<EventHandle, 2> marks_ = {};  // the older first, each behind kWorkAhead of them
-  DevicePointer faults_ = 0;
-  std::shared_ptr<std::byte> record_;  // pinned: a FaultRecord; null: it is in device memory
+  DevicePointer memory_ = 0;               // StreamMemory
+  std::shared_ptr<std::byte> pinned_;      // PinnedStreamMemory; null: the driver refuses it
+  std::uint32_t next_ = 0;                 // StreamMemory::next, once all is done
   mutable std::mutex mutex_;
   std::array<RunNames, 1024> runs_;  // the last ones, by task
 };

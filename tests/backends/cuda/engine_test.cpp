@@ -107,6 +107,26 @@ TEST_F(CudaEngine, AStepHasTheSameBitsTwiceAndOnEachProfile) {
   }
 }
 
+/// So a later version can replay a step as a graph. Sizes come from a ring in pinned memory, or, if
+/// the driver refuses pinned memory, as parameters of the first kernel.
+TEST_F(CudaEngine, LaunchesHaveTheSameParametersInEachStep) {
+  const SynthModel model;
+  for (const bool is_pinned : {true, false}) {
+    reopen({{"CUDA_TWIN_FAIL_PINNED", is_pinned ? "0" : "1+"}});
+    const auto run = this->run(model.path(), {"cuda0"});
+    ASSERT_TRUE(run) << run.error().message();
+    const std::vector next = {run->tokens.back()};
+    ASSERT_TRUE(run->session->append(next));
+    const KernelCounts all = twin_.all_counts(), first = twin_.counts("begin_run");
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(run->session->append(next));
+    const KernelCounts all_after = twin_.all_counts(), first_after = twin_.counts("begin_run");
+    EXPECT_EQ(first_after.launches, first.launches + 4);
+    EXPECT_GT(all_after.launches, all.launches + 40);
+    EXPECT_EQ(first_after.parameter_sets, first.parameter_sets + (is_pinned ? 0 : 4));
+    EXPECT_EQ(all_after.parameter_sets, all.parameter_sets + (is_pinned ? 0 : 4));
+  }
+}
+
 /// A grid is fixed for the largest step. Blocks without work return at once.
 TEST_F(CudaEngine, MostBlocksOfADecodeStepHaveWork) {
   const SynthModel model;

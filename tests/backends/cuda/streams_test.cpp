@@ -196,6 +196,71 @@ TEST_F(CudaStreams, CopiesCountForTheLimitOfTheQueue) {
   EXPECT_TRUE((*stream)->synchronize());
 }
 
+/// Runs of a segment that adds one to the first n rows of a cache. Many are submitted before the
+/// first ends, more than a stream has room for sizes.
+TEST_F(CudaStreams, EachRunHasItsOwnSizes) {
+  GraphBuilder g;
+  const Dim n = *g.dynamic_dim("n", 4);
+  const auto cache = g.cache("cache", *make_tensor(DType::kF32, {1, 4}));
+  const auto numbers = g.input("numbers", *make_tensor(DType::kI32, {n}));
+  const auto one = g.weight("one", *make_tensor(DType::kF32, {1, 1}));
+  const auto rows = get_rows(g, cache, numbers);
+  const auto more = add(g, rows, one);
+  const auto written = set_rows(g, cache, more, numbers);
+  ASSERT_TRUE(written) << written.error().message();
+  ASSERT_TRUE(g.output(written, "y"));
+  const Graph graph = std::move(*std::move(g).build());
+  std::vector<std::unique_ptr<Buffer>> buffers(graph.size());
+  std::vector<Address> addresses(graph.size());
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const NodeId owner = graph.node(id).storage;
+    if (!buffers[owner]) buffers[owner] = *device().memory().allocate(16);
+    addresses[id] = {buffers[owner].get(), 0};
+  }
+  const std::int32_t places[] = {0, 1, 2, 3};
+  const float value[] = {1, 0, 0, 0};
+  ASSERT_TRUE(buffers[cache->id]->fill(0, 16, std::byte{0}));
+  ASSERT_TRUE(buffers[numbers->id]->write(0, std::as_bytes(std::span(places))));
+  ASSERT_TRUE(buffers[one->id]->write(0, std::as_bytes(std::span(value))));
+  const NodeId nodes[] = {rows->id, more->id, written->id};
+  const std::vector<const BufferType*> memory(graph.size(), &device().memory());
+  const std::vector<std::uint8_t> kept(graph.size(), 1);
+  const auto program = device().prepare(
+      {graph, nodes, {reinterpret_cast<const bool*>(kept.data()), kept.size()}, memory});
+  ASSERT_TRUE(program) << program.error().message();
+  const auto scratch = device().memory().allocate((*program)->needs().scratch_bytes);
+  const auto binding = (*program)->bind({addresses, {scratch->get(), 0}});
+  ASSERT_TRUE(binding) << binding.error().message();
+  const auto stream = device().open_stream();
+  const auto done = (*stream)->create_event();
+  // The first run waits for a long copy.
+  const auto other = device().open_stream();
+  const auto copied = (*other)->create_event();
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const auto large = device().memory().allocate(kBytes);
+  const auto pinned = device().staging_memory()->allocate(kBytes);
+  const std::span<const std::byte> bytes((*pinned)->host_data(), kBytes);
+  ASSERT_TRUE((*other)->write({large->get(), 0}, bytes, {}, copied->get()));
+  std::vector<Event*> waits = {copied->get()};
+  constexpr int kRuns = 1'500;
+  std::array<float, 4> expected = {};
+  for (int i = 0; i < kRuns; ++i) {
+    DynamicDimValues dims = graph.max_dynamic_dims();
+    std::int64_t& count = dims[n.dynamic_dim];
+    count = 1 + i % 3;  // no two runs that share a place in the ring have the same
+    for (std::int64_t row = 0; row < count; ++row) ++expected[static_cast<std::size_t>(row)];
+    const Status run = (*stream)->run(**binding, {.dynamic_dims = dims}, waits,
+                                      i + 1 == kRuns ? done->get() : nullptr);
+    ASSERT_TRUE(run) << run.error().message();
+    waits.clear();
+  }
+  ASSERT_TRUE((*done)->wait());
+  std::array<float, 4> found;
+  ASSERT_TRUE(buffers[cache->id]->read(0, std::as_writable_bytes(std::span(found))));
+  EXPECT_EQ(found, expected);
+  ASSERT_TRUE((*stream)->synchronize());
+}
+
 TEST_F(CudaStreams, AnEventOutlivesItsStream) {
   std::unique_ptr<Event> event;
   const auto buffer = device().memory().allocate(16);

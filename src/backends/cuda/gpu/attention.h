@@ -9,6 +9,7 @@
 #include "backends/cuda/gpu/block_formats.h"
 #include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/warp.h"
 
 namespace shunt::cuda::gpu {
 

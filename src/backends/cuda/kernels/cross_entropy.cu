@@ -4,6 +4,7 @@
 #include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/reduce.h"
 #include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/cross_entropy.h"
 
 using namespace shunt::cuda::gpu;

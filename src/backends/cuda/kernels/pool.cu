@@ -1,6 +1,7 @@
 // Pooling: a window a thread.
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/pool.h"
 
 using namespace shunt::cuda::gpu;

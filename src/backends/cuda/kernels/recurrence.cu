@@ -3,6 +3,7 @@
 // elements.
 #include "backends/cuda/gpu/math.h"
 #include "backends/cuda/gpu/sequences.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/recurrence.h"
 
 using namespace shunt::cuda::gpu;

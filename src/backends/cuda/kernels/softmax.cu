@@ -4,6 +4,7 @@
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/reduce.h"
 #include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/softmax.h"
 
 using namespace shunt::cuda::gpu;

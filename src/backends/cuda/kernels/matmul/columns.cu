@@ -1,6 +1,7 @@
 // x as the products read it.
 #include "backends/cuda/gpu/formats.h"
 #include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/matmul.h"
 
 using namespace shunt::cuda::gpu;

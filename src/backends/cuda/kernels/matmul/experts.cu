@@ -3,6 +3,7 @@
 // the entries of an expert stay in their order.
 #include "backends/cuda/gpu/ids.h"
 #include "backends/cuda/gpu/reduce.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/matmul.h"
 
 using namespace shunt::cuda::gpu;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "backends/cuda/gpu/tensors.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/matmul/tensor.h"
 
 namespace shunt::cuda::gpu {

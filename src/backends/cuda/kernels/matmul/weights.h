@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/gpu/fields.h"
+#include "backends/cuda/gpu/warp.h"
 #include "backends/cuda/kernels/matmul.h"
 
 namespace shunt::cuda::gpu {
