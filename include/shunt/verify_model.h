@@ -1,6 +1,6 @@
 /// \file
-/// Comparing a device with the devices of a loaded model, operation by operation (`shunt verify`).
-/// For a graph of your own see verify.h.
+/// Comparing a device with the devices of a loaded model (`shunt verify`): operation by operation,
+/// and by the logits of the whole model. For a graph of your own see verify.h.
 ///
 /// \code
 /// SHUNT_ASSIGN(const auto steps, verify(*model, device, prompt));
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,5 +43,38 @@ struct VerifiedStep {
 Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
                                          std::span<const std::int32_t> prompt,
                                          const VerifyModelOptions& options = {});
+
+struct CompareLogitsOptions {
+  std::int64_t tokens = 32;  ///< at most so many, at least 1
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< tokens
+};
+
+/// A generated token whose likeliest candidate differs.
+struct DifferentToken {
+  std::int64_t at = 0;        ///< number of the generated token, from 0
+  std::int32_t got = 0;       ///< the likeliest one; -1: no logit is a number
+  std::int32_t expected = 0;  ///< that of the reference
+  double gap = 0;             ///< between the reference's logits of both; infinite for -1
+};
+
+/// The difference between the logits of a model on two sets of devices.
+struct LogitsComparison {
+  std::int64_t tokens = 0;     ///< whose logits are compared
+  double error = 0;            ///< of all logits; see NodeCheck::error in verify.h
+  double largest = 0;          ///< largest difference of a logit; infinite if one is not a number
+  std::int64_t different = 0;  ///< tokens whose likeliest candidate differs
+  std::optional<DifferentToken> first;  ///< of those
+};
+
+/// Continues a prompt (at least one token) with the likeliest tokens of `reference`, and gives
+/// `model`, the same model on other devices, the same tokens. Errors of single operations add up
+/// here: the result shows whether a text on these devices differs by rounding only. Ends early
+/// where the text or the context ends. Invalid for other vocabularies, tokens that a session would
+/// refuse, or a reference whose logits are not numbers; the error of a session.
+Result<LogitsComparison> compare_logits(const std::shared_ptr<const Model>& model,
+                                        const std::shared_ptr<const Model>& reference,
+                                        std::span<const std::int32_t> prompt,
+                                        const CompareLogitsOptions& options = {});
 
 }  // namespace shunt

@@ -78,6 +78,29 @@ TEST(VerifyCommand, ReportsAWrongKernel) {
   }
 }
 
+TEST(VerifyCommand, ComparesTheLogitsOfTheWholeModel) {
+  const SynthModel model;
+  const json correct =
+      json_of(verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--json", "-n", "5"}))["logits"];
+  EXPECT_EQ(correct["tokens"], 5);
+  EXPECT_EQ(correct["devices"], json({"test0", "cpu0"}));
+  EXPECT_LT(correct["error"], 1e-9);
+  EXPECT_GT(correct["error"], 0) << "sums of products in another order";
+  EXPECT_EQ(correct["first"], json());
+
+  // Sums that are 1% too large make all that follows too large, up to the norm of the output.
+  const RunResult text = verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path());
+  EXPECT_THAT(text.out, testing::ContainsRegex(
+                            "\nlogits of 32 generated tokens, the whole model on test0 and cpu0: "
+                            "error [0-9.e-]+, largest difference [0-9.e-]+\nthe likeliest token "));
+  const json wrong =
+      json_of(verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--json"}))["logits"];
+  EXPECT_GT(wrong["error"], 100 * correct["error"].get<double>());
+  EXPECT_EQ(json_of(verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--json", "-n", "0"}))["logits"],
+            json());
+  EXPECT_EQ(verify_with(SHUNT_TEST_PLUGINS, model.path(), {"-n", "-1"}).exit_code, 2);
+}
+
 TEST(VerifyCommand, TextShowsTheWorstFirst) {
   const SynthModel model;
   const RunResult result =
@@ -162,6 +185,7 @@ TEST(VerifyCommand, DeviceAgainstItselfIsExact) {
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
   const json found = json_of(alone);
   EXPECT_EQ(found["unsupported"], 0);
+  EXPECT_EQ(found["logits"]["error"], 0);
 }
 
 TEST(VerifyCommand, ReferenceDeviceMaySupportFewOps) {

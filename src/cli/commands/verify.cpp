@@ -1,4 +1,6 @@
 // `shunt verify`: compares a device with a reference device.
+#include <algorithm>
+
 #include "cli/commands/commands.h"
 #include "cli/flags/model_file.h"
 #include "cli/flags/placement_flags.h"
@@ -20,7 +22,7 @@ class VerifyCommand final : public Command {
  public:
   const CommandInfo& info() const override {
     static constexpr CommandInfo kInfo = {
-        "verify", "compare a device with a reference device, op by op",
+        "verify", "compare a device with a reference device: each op, and the model's logits",
         "  shunt verify --model model.gguf --device cuda0\n"
         "  shunt verify --model model.gguf --device cuda0 --against cpu0 --threshold 1e-5 --json\n"
         "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3"};
@@ -38,6 +40,9 @@ class VerifyCommand final : public Command {
     arguments.text("-p,--prompt", "TEXT",
                    "Use this prompt; its last token is a decode step (default: a short text)",
                    prompt_);
+    arguments.number<std::int64_t>(
+        "-n,--tokens", "Compare the logits of N generated tokens (default 32); 0: only ops",
+        tokens_, 0);
     arguments.number("--threshold",
                      "Allow errors (NMSE) up to N (default: by the element types of an op)",
                      verify_.threshold, 0.0);
@@ -59,23 +64,28 @@ class VerifyCommand final : public Command {
     Interrupt interrupt;
     SHUNT_ASSIGN(const auto registry, open_registry(options_));
     SHUNT_ASSIGN(Device * device, registry->find(*device_));
-    SHUNT_ASSIGN(const auto model, load(*registry));
+    SHUNT_ASSIGN(const auto model, load(*registry, against_));
     SHUNT_ASSIGN(const auto prompt, tokens_of(*model));
     interrupt.defer();
-    SHUNT_ASSIGN(const Verification found, verify(*model, *device, prompt, interrupt));
+    SHUNT_ASSIGN(Verification found, verify(*model, *device, prompt, interrupt));
+    Status compared = ok();
+    if (tokens_ > 0 && found.compared() > 0)
+      compared = compare_logits(found, *registry, model, prompt);
     output.write(json_ ? to_json(found) : to_plain_text(found, top_));
     for (const std::string& remark : remarks(found)) print_message(remark);
     if (found.wrong() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found));
     if (found.compared() == 0) return fail(ErrorCode::kUnsupported, "{}", nothing_compared(found));
-    return ok();
+    return compared;
   }
 
  private:
-  Result<std::shared_ptr<const Model>> load(const Registry& registry) const {
+  Result<std::shared_ptr<const Model>> load(const Registry& registry,
+                                            const std::string& device) const {
     Progress progress("loading " + model_.path(), kLargeModel);
     LoadOptions load;
-    load.devices = {against_};
+    load.devices = {device};
     load.placement.transcode = transcode_;
+    load.placement.rules_only = true;  // a device computes what it can, fast or not
     load.weights = weights_;
     load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
     return Model::load(model_.path(), registry, load);
@@ -105,12 +115,36 @@ class VerifyCommand final : public Command {
     return found;
   }
 
+  /// The whole model on the device, and on those of the reference run.
+  Status compare_logits(Verification& found, const Registry& registry,
+                        const std::shared_ptr<const Model>& reference,
+                        std::span<const std::int32_t> prompt) const {
+    CompareLogitsOptions options;
+    options.tokens = tokens_;
+    options.cancel = verify_.cancel;
+    SHUNT_ASSIGN(const auto model, load(registry, *device_));
+    for (const LedgerRow& row : model->predicted().rows) {
+      const bool computes = row.purpose == Purpose::kActivations && row.bytes > 0;
+      auto& devices = found.logits_devices;
+      if (computes && std::ranges::find(devices, row.device) == devices.end())
+        devices.push_back(row.device);
+    }
+    Progress progress("comparing logits of " + *device_, kManyNodes);
+    options.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    const WaitNotice notice("the device's current operation");
+    auto logits = shunt::compare_logits(model, reference, prompt, options);
+    if (!logits) return std::move(logits.error()).with_context(model_.path());
+    found.logits = *logits;
+    return ok();
+  }
+
   static constexpr const char* kPrompt = "Once upon a time, there was a little girl.";
 
   ModelFile model_;
   std::optional<std::string> device_;
   std::string against_ = "cpu0";
   std::optional<std::string> prompt_;
+  std::int64_t tokens_ = 32;
   std::size_t top_ = 10;
   Transcode transcode_ = Transcode::kPrecise;
   WeightMode weights_ = WeightMode::kAuto;

@@ -42,7 +42,7 @@ std::string element(const NodeCheck& check) {
 
 std::string op_line(const OpCheck& op) {
   const bool any = op.compared > 0;
-  return fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}{}{}\n", op.op, op.compared,
+  return fmt::format("{:<15} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}{}{}\n", op.op, op.compared,
                      op.over, op.failed, any ? short_number(op.worst) : "-",
                      any ? short_number(op.mean) : "-", op.unsupported,
                      op.message.empty() ? "" : "  ", op.message);
@@ -128,6 +128,35 @@ Json node_json(const Verification& found, std::size_t number) {
   return json;
 }
 
+std::string logits_lines(const Verification& found) {
+  const LogitsComparison& logits = *found.logits;
+  std::string text =
+      fmt::format("logits of {}, the whole model on {}: error {}, largest difference {}\n",
+                  counted(static_cast<std::uint64_t>(logits.tokens), "generated token"),
+                  fmt::join(found.logits_devices, " and "), short_number(logits.error),
+                  short_number(logits.largest));
+  if (!logits.first) return text + "the likeliest token is the same each time\n";
+  return text + fmt::format(
+                    "the likeliest token differs {} of {} times; first at token {}, where the "
+                    "logits of both are {} apart on {}\n",
+                    logits.different, logits.tokens, logits.first->at + 1,
+                    short_number(logits.first->gap), found.against);
+}
+
+Json logits_json(const Verification& found) {
+  const LogitsComparison& logits = *found.logits;
+  Json json = {{"devices", found.logits_devices},    {"tokens", logits.tokens},
+               {"error", number_json(logits.error)}, {"largest", number_json(logits.largest)},
+               {"different", logits.different},      {"first", Json()}};
+  if (logits.first) {
+    json["first"] = {{"at", logits.first->at},
+                     {"got", logits.first->got},
+                     {"expected", logits.first->expected},
+                     {"gap", number_json(logits.first->gap)}};
+  }
+  return json;
+}
+
 }  // namespace
 
 std::size_t Verification::compared() const {
@@ -171,12 +200,13 @@ std::string to_plain_text(const Verification& found, std::size_t top) {
     text += fmt::format("reference run: {}\n", fmt::join(counts(devices), ", "));
   }
   for (const std::string& line : to_lines(found.transcoded())) text += line + "\n";
-  text += fmt::format("{:<14} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
+  text += fmt::format("{:<15} {:>8} {:>6} {:>7} {:>9} {:>9} {:>12}\n", "op", "compared", "over",
                       "failed", "worst", "mean", "unsupported");
   for (const OpCheck& op : check_by_op(found.checks)) text += op_line(op);
   const std::size_t shown = std::min(top, computed);
   if (shown > 0) text += fmt::format("worst {} of {}\n", shown, computed);
   for (std::size_t i = 0; i < shown; ++i) text += node_lines(found, found.worst_first[i]);
+  if (found.logits) text += logits_lines(found);
   return text;
 }
 
@@ -197,6 +227,7 @@ std::string to_json(const Verification& found) {
   for (const TranscodedWeight& weight : found.transcoded()) {
     json["transcoded"].push_back(verified_weight_json(weight));
   }
+  json["logits"] = found.logits ? logits_json(found) : Json();
   json["ops"] = Json::array();
   for (const OpCheck& op : check_by_op(found.checks)) json["ops"].push_back(op_json(op));
   json["nodes"] = Json::array();

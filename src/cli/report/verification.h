@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "shunt/verify.h"
+#include "shunt/verify_model.h"
 
 namespace shunt::cli {
 
@@ -18,6 +19,8 @@ struct Verification {
   std::vector<NodeCheck> checks = {};         ///< of all steps, one after the other
   std::vector<std::int64_t> tokens = {};      ///< of the step of each check
   std::vector<std::size_t> worst_first = {};  ///< see shunt::worst_first()
+  std::optional<LogitsComparison> logits = {};
+  std::vector<std::string> logits_devices = {};  ///< that computed them
 
   std::size_t compared() const;
   std::size_t wrong() const;
@@ -28,7 +31,7 @@ struct Verification {
   std::vector<TranscodedWeight> transcoded() const;
 };
 
-/// The counts, a table by op, and the worst `top` operations.
+/// The counts, a table by op, the worst `top` operations, and the comparison of logits.
 std::string to_plain_text(const Verification& found, std::size_t top);
 std::string to_json(const Verification& found);
 /// The error of a verification without a compared operation.
