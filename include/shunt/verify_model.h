@@ -62,14 +62,15 @@ struct DifferentToken {
 struct LogitsComparison {
   std::int64_t tokens = 0;     ///< whose logits are compared
   double error = 0;            ///< of all logits; see NodeCheck::error in verify.h
-  double largest = 0;          ///< largest difference of a logit; infinite if one is not a number
+  double difference = 0;       ///< root mean square of the differences of logits
+  double largest = 0;          ///< the largest of them; infinite if only one of two is finite
   std::int64_t different = 0;  ///< tokens whose likeliest candidate differs
   std::optional<DifferentToken> first;  ///< of those
 };
 
 /// Continues a prompt (at least one token) with the likeliest tokens of `reference`, and gives
 /// `model`, the same model on other devices, the same tokens. Errors of single operations add up
-/// here: the result shows whether a text on these devices differs by rounding only. Ends early
+/// here. Where the likeliest tokens differ, a gap below `difference` points to rounding. Ends early
 /// where the text or the context ends. Invalid for other vocabularies, tokens that a session would
 /// refuse, or a reference whose logits are not numbers; the error of a session.
 Result<LogitsComparison> compare_logits(const std::shared_ptr<const Model>& model,

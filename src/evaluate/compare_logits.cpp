@@ -35,7 +35,7 @@ class LogitsSum {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double apart = difference(got[i], expected[i]);
       result_.largest = std::max(result_.largest, apart);
-      error_ += apart * apart;
+      squares_ += apart * apart;
       if (std::isfinite(expected[i])) norm_ += double{expected[i]} * expected[i];
     }
     const std::int32_t other = likeliest(got);
@@ -46,16 +46,19 @@ class LogitsSum {
       ++result_.different;
     }
     ++result_.tokens;
+    logits_ += static_cast<double>(expected.size());
   }
   LogitsComparison result() const {
     LogitsComparison result = result_;
-    result.error = norm_ > 0 ? error_ / norm_ : error_;
+    result.error = norm_ > 0 ? squares_ / norm_ : squares_;
+    result.difference = logits_ > 0 ? std::sqrt(squares_ / logits_) : 0;
     return result;
   }
 
  private:
   LogitsComparison result_;
-  double error_ = 0;
+  double squares_ = 0;
+  double logits_ = 0;
   double norm_ = 0;
 };
 
@@ -63,7 +66,7 @@ class LogitsSum {
 Result<std::unique_ptr<Session>> session_of(const std::shared_ptr<const Model>& model,
                                             std::size_t tokens) {
   SessionOptions options;
-  options.context = std::min(static_cast<std::int64_t>(tokens), model->info().context);
+  options.context = static_cast<std::int64_t>(std::min(tokens, to_size(model->info().context)));
   return Session::create(model, options);
 }
 

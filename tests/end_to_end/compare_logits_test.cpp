@@ -96,6 +96,8 @@ TEST_F(CompareLogits, DifferBetweenModelsAsTheirSessionsTell) {
   }
   ASSERT_GT(different, 0) << "the test needs a model that differs enough";
   EXPECT_DOUBLE_EQ(found->error, squares / norm);
+  const auto count = static_cast<double>(expected.size() * expected[0].size());
+  EXPECT_DOUBLE_EQ(found->difference, std::sqrt(squares / count));
   EXPECT_EQ(found->largest, largest);
   EXPECT_EQ(found->different, different);
   ASSERT_TRUE(found->first);
@@ -135,9 +137,40 @@ TEST_F(CompareLogits, EndWithTheContext) {
   const auto model = load(file.path());
   const std::int64_t context = model->info().context;
   const auto prompt = static_cast<std::int64_t>(kPrompt.size());
-  const auto found = compare_logits(model, model, kPrompt, {.tokens = context});
+  for (const std::int64_t most : {context, std::numeric_limits<std::int64_t>::max()}) {
+    std::vector<std::size_t> progress;
+    const auto found = compare_logits(
+        model, model, kPrompt, {.tokens = most, .progress = [&](std::size_t done, std::size_t) {
+                                  progress.push_back(done);
+                                }});
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->tokens, context - prompt + 1) << "the last token is not appended";
+    EXPECT_EQ(progress.size(), static_cast<std::size_t>(found->tokens));
+    EXPECT_EQ(progress[2], 3U);
+  }
+}
+
+TEST_F(CompareLogits, EndWithTheText) {
+  const SynthModel file;
+  const std::int32_t best = likeliest(logits(load(file.path()), {}).back());
+  const auto model = load(edited(file, [&](EditedFile& f) {
+    f.set("tokenizer.ggml.eos_token_id",
+          gguf::Value{gguf::ValueType::kU32, static_cast<std::uint64_t>(best)});
+  }));
+  const auto found = compare_logits(model, model, kPrompt, {.tokens = 9});
   ASSERT_TRUE(found) << found.error().message();
-  EXPECT_EQ(found->tokens, context - prompt + 1) << "the last token is not appended";
+  EXPECT_EQ(found->tokens, 1) << "the likeliest token after the prompt ends the text";
+}
+
+TEST_F(CompareLogits, CanBeCancelledBetweenTokens) {
+  const SynthModel file;
+  const auto model = load(file.path());
+  std::atomic<bool> cancel = false;
+  const auto cancelled = compare_logits(
+      model, model, kPrompt,
+      {.cancel = &cancel, .progress = [&](std::size_t done, std::size_t) { cancel = done == 3; }});
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kCancelled);
 }
 
 TEST_F(CompareLogits, RefuseWhatCannotBeCompared) {

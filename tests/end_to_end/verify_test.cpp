@@ -90,9 +90,12 @@ TEST(VerifyCommand, ComparesTheLogitsOfTheWholeModel) {
 
   // Sums that are 1% too large make all that follows too large, up to the norm of the output.
   const RunResult text = verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path());
-  EXPECT_THAT(text.out, testing::ContainsRegex(
-                            "\nlogits of 32 generated tokens, the whole model on test0 and cpu0: "
-                            "error [0-9.e-]+, largest difference [0-9.e-]+\nthe likeliest token "));
+  EXPECT_THAT(
+      text.out,
+      testing::ContainsRegex(
+          "\nlogits of 32 generated tokens, the whole model on test0 and cpu0: "
+          "error [0-9.e-]+, difference [0-9.e-]+ .root mean square., [0-9.e-]+ at most\nthe "
+          "likeliest token "));
   const json wrong =
       json_of(verify_with(SHUNT_TEST_WRONG_PLUGINS, model.path(), {"--json"}))["logits"];
   EXPECT_GT(wrong["error"], 100 * correct["error"].get<double>());

@@ -64,11 +64,14 @@ DeviceSpeed speed_of(const Facts& facts) {
   return speed;
 }
 
+/// The module and the kernel that each stream needs.
+constexpr const char* kBeginRun = "begin_run";
+
 bool is_vendor_code(const Error& error, Status32 code) {
   return error.vendor() && error.vendor()->code == code;
 }
 
-/// Whether either of two devices can read the other's memory.
+/// Whether two devices can read each other's memory.
 bool are_peers(const Context& a, const Context& b) {
   const Symbols& symbols = a.driver().symbols();
   if (!a.driver().has(kPeersFeature)) return false;
@@ -150,8 +153,12 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   info.twin = driver->is_twin();
   info.asynchronous = true;
   info.speed = speed_of(facts);
-  return std::unique_ptr<CudaDevice>(
+  std::unique_ptr<CudaDevice> device(
       new CudaDevice(std::move(context), std::move(info), target, memory, options));
+  // Some drivers can't compile PTX.
+  if (const Status status = device->modules_.load(kBeginRun, Level::kBase); !status)
+    return Error(status.error()).with_context(card);
+  return device;
 }
 
 CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const CudaTarget& target,
@@ -210,7 +217,7 @@ OwnMemory CudaDevice::own_memory() const {
 }
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {
-  SHUNT_ASSIGN(FunctionHandle begin_run, modules_.find("begin_run", Level::kBase, "begin_run"));
+  SHUNT_ASSIGN(FunctionHandle begin_run, modules_.find(kBeginRun, Level::kBase, kBeginRun));
   SHUNT_ASSIGN(auto native, CudaStream::create(context_, clock_, begin_run));
   SHUNT_ASSIGN(auto stream, EventStream::create(std::move(native), context_->health()));
   return stream;

@@ -34,7 +34,7 @@ function(shunt_cuda_probe out)
     endif()
     set(probed "")
     set(base_kernel paged_attention)
-    set(tensor_kernel begin_run)
+    set(tensor_kernel matmul/q8_0)
     foreach(level base tensor)
       execute_process(
         COMMAND ${clang} ${cuda_flags} ${cuda_${level}_flags} -I${PROJECT_SOURCE_DIR}/src

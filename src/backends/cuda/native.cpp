@@ -175,10 +175,12 @@ Status CudaStream::begin_run(std::uint64_t task, DevicePointer run, const RunArg
     begin.sizes = sizes;
   }
   void* parameters = &begin;
-  SHUNT_TRY(context_->submit<&Symbols::launch_kernel>(begin_run_, 1U, 1U, 1U, kWarp, 1U, 1U, 0U,
-                                                      stream_, &parameters,
-                                                      static_cast<void**>(nullptr)));
-  ++next_;  // as the kernel counts
+  const Status launched =
+      context_->submit<&Symbols::launch_kernel>(begin_run_, 1U, 1U, 1U, kWarp, 1U, 1U, 0U, stream_,
+                                                &parameters, static_cast<void**>(nullptr));
+  is_counted_ = launched.has_value();  // if not, the kernel may count or not
+  SHUNT_TRY(launched);
+  ++next_;
   return limit_queue(args.cancel);
 }
 
@@ -341,9 +343,10 @@ Status CudaStream::recover() {
   SHUNT_TRY(context_->wait_until_idle(stream_));
   const std::lock_guard lock(mutex_);
   SHUNT_ASSIGN(const gpu::FaultRecord record, read_record());
-  if (record.code == gpu::kNoFault) return ok();
+  if (record.code == gpu::kNoFault && is_counted_) return ok();
   if (pinned_) std::memset(pinned_.get(), 0, sizeof record);
   next_ = 0;
+  is_counted_ = true;
   return context_->fill(memory_, sizeof(StreamMemory), 0);
 }
 

@@ -69,6 +69,7 @@ class CudaStream final : public NativeStream {
   DevicePointer memory_ = 0;               // StreamMemory
   std::shared_ptr<std::byte> pinned_;      // PinnedStreamMemory; null: the driver refuses it
   std::uint32_t next_ = 0;                 // StreamMemory::next, once all is done
+  bool is_counted_ = true;                 // next_ holds
   mutable std::mutex mutex_;
   std::array<RunNames, 1024> runs_;  // the last ones, by task
 };

@@ -1,5 +1,6 @@
 // `shunt verify`: compares a device with a reference device.
 #include <algorithm>
+#include <cmath>
 
 #include "cli/commands/commands.h"
 #include "cli/flags/model_file.h"
@@ -73,9 +74,17 @@ class VerifyCommand final : public Command {
       compared = compare_logits(found, *registry, model, prompt);
     output.write(json_ ? to_json(found) : to_plain_text(found, top_));
     for (const std::string& remark : remarks(found)) print_message(remark);
-    if (found.wrong() > 0) return fail(ErrorCode::kDevice, "{}", complaint(found));
+    if (found.wrong() > 0) {
+      if (!compared) print_message(compared.error().message());
+      return fail(ErrorCode::kDevice, "{}", complaint(found));
+    }
     if (found.compared() == 0) return fail(ErrorCode::kUnsupported, "{}", nothing_compared(found));
-    return compared;
+    SHUNT_TRY(compared);
+    if (found.logits && !std::isfinite(found.logits->largest)) {
+      return fail(ErrorCode::kDevice, "{}: logits of the whole model on {} are not finite",
+                  model_.path(), *device_);
+    }
+    return ok();
   }
 
  private:

@@ -130,11 +130,12 @@ Json node_json(const Verification& found, std::size_t number) {
 
 std::string logits_lines(const Verification& found) {
   const LogitsComparison& logits = *found.logits;
-  std::string text =
-      fmt::format("logits of {}, the whole model on {}: error {}, largest difference {}\n",
-                  counted(static_cast<std::uint64_t>(logits.tokens), "generated token"),
-                  fmt::join(found.logits_devices, " and "), short_number(logits.error),
-                  short_number(logits.largest));
+  std::string text = fmt::format(
+      "logits of {}, the whole model on {}: error {}, difference {} (root mean square), {} at "
+      "most\n",
+      counted(static_cast<std::uint64_t>(logits.tokens), "generated token"),
+      fmt::join(found.logits_devices, " and "), short_number(logits.error),
+      short_number(logits.difference), short_number(logits.largest));
   if (!logits.first) return text + "the likeliest token is the same each time\n";
   return text + fmt::format(
                     "the likeliest token differs {} of {} times; first at token {}, where the "
@@ -145,9 +146,13 @@ std::string logits_lines(const Verification& found) {
 
 Json logits_json(const Verification& found) {
   const LogitsComparison& logits = *found.logits;
-  Json json = {{"devices", found.logits_devices},    {"tokens", logits.tokens},
-               {"error", number_json(logits.error)}, {"largest", number_json(logits.largest)},
-               {"different", logits.different},      {"first", Json()}};
+  Json json = {{"devices", found.logits_devices},
+               {"tokens", logits.tokens},
+               {"error", number_json(logits.error)},
+               {"difference", number_json(logits.difference)},
+               {"largest", number_json(logits.largest)},
+               {"different", logits.different},
+               {"first", Json()}};
   if (logits.first) {
     json["first"] = {{"at", logits.first->at},
                      {"got", logits.first->got},
@@ -258,6 +263,13 @@ std::vector<std::string> remarks(const Verification& found) {
         "{}: {} computed no operation; the reference results are from {} (see shunt explain "
         "--devices {})",
         found.model, found.against, fmt::join(names, " and "), found.against));
+  }
+  if (found.logits &&
+      std::ranges::find(found.logits_devices, found.device) == found.logits_devices.end()) {
+    lines.push_back(fmt::format(
+        "{}: {} computed nothing of the whole model, whose logits are those of {} (see shunt "
+        "explain --devices {})",
+        found.model, found.device, fmt::join(found.logits_devices, " and "), found.device));
   }
   return lines;
 }

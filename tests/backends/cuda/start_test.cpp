@@ -117,8 +117,26 @@ INSTANTIATE_TEST_SUITE_P(
                             "no managed memory: the driver lacks cuMemAllocManaged (CUDA 6.0)"}),
     [](const auto& test) { return std::string(test.param.name); });
 
-TEST(CudaWithoutARequiredFunction, TheBackendStaysOffAndNamesIt) {
-  const CudaTwin twin({"cuLaunchKernel"});
+TEST(CudaWithoutAPtxCompiler, TheBackendStaysOffWithARemedy) {
+  CudaTwin twin;
+  if (!twin.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
+  twin.set("CUDA_TWIN_FAIL_MODULE", "1+");
+  const auto registry = Registry::create(twin.options());
+  ASSERT_TRUE(registry) << registry.error().message();
+  for (const BackendStatus& backend : (*registry)->backends()) {
+    if (backend.name != "cuda") continue;
+    if (backend.note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << backend.note;
+    EXPECT_FALSE(backend.loaded);
+    EXPECT_THAT(backend.note, testing::AllOf(HasSubstr("CUDA_ERROR_JIT_COMPILER_NOT_FOUND (221"),
+                                             HasSubstr("install libnvidia-ptxjitcompiler.so.1")));
+  }
+  EXPECT_FALSE((*registry)->find("cuda0"));
+}
+
+class CudaWithoutARequiredFunction : public testing::TestWithParam<const char*> {};
+
+TEST_P(CudaWithoutARequiredFunction, TheBackendStaysOffAndNamesIt) {
+  const CudaTwin twin({GetParam()});
   if (!twin.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
   const auto registry = Registry::create(twin.options());
   ASSERT_TRUE(registry) << registry.error().message();
@@ -126,10 +144,14 @@ TEST(CudaWithoutARequiredFunction, TheBackendStaysOffAndNamesIt) {
     if (backend.name != "cuda") continue;
     if (backend.note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << backend.note;
     EXPECT_FALSE(backend.loaded);
-    EXPECT_THAT(backend.note,
-                HasSubstr("it has no cuLaunchKernel, which drivers since version 450"));
+    EXPECT_THAT(backend.note, HasSubstr("it has no " + std::string(GetParam()) +
+                                        ", which drivers since version "
+                                        "450"));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, CudaWithoutARequiredFunction,
+                         testing::Values("cuLaunchKernel", "cuDevicePrimaryCtxRelease_v2"));
 
 }  // namespace
 }  // namespace shunt::test::cuda_start_test

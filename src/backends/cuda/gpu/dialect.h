@@ -9,6 +9,8 @@
 
 #define KERNEL extern "C" __attribute__((global))
 #define DEVICE static inline __attribute__((device, always_inline))
+/// Of a member function or a variable.
+#define ON_DEVICE __attribute__((device))
 /// Of a lambda, before its body.
 #define ALWAYS_INLINE __attribute__((always_inline))
 #define SHARED static __attribute__((shared))
@@ -62,6 +64,13 @@ DEVICE i64 shuffle(i64 value, u32 from) {
 }
 DEVICE u32 shuffle(u32 value, u32 from) {
   return (u32)__nvvm_shfl_sync_idx_i32(kAllLanes, (i32)value, (i32)from, 31);
+}
+/// The value of the lane `distance` below; its own where there is none.
+DEVICE float shuffle_up(float value, u32 distance) {
+  return __nvvm_shfl_sync_up_f32(kAllLanes, value, distance, 0);
+}
+DEVICE u32 shuffle_up(u32 value, u32 distance) {
+  return (u32)__nvvm_shfl_sync_up_i32(kAllLanes, (i32)value, (i32)distance, 0);
 }
 DEVICE void warp_barrier() {
   __nvvm_bar_warp_sync(kAllLanes);

@@ -8,14 +8,14 @@ namespace shunt::cuda::gpu {
 /// In parts, so that the error of F32 grows less with the number of terms.
 class LongSum {
  public:
-  __attribute__((device)) void add(float term) {
+  ON_DEVICE void add(float term) {
     part_ += term;
     if (++terms_ < kTerms) return;
     whole_ += part_;
     part_ = 0;
     terms_ = 0;
   }
-  __attribute__((device)) float total() const { return whole_ + part_; }
+  ON_DEVICE float total() const { return whole_ + part_; }
 
  private:
   static constexpr int kTerms = 64;

@@ -13,16 +13,8 @@ DEVICE T exchanged(T value, u32 mask) {
     i32 each[sizeof(T) / sizeof(i32)];
   };
   Words words = __builtin_bit_cast(Words, value);
-  for (i32& each : words.each) each = __nvvm_shfl_sync_bfly_i32(kAllLanes, each, (i32)mask, 31);
+  for (i32& each : words.each) each = shuffle_xor(each, mask);
   return __builtin_bit_cast(T, words);
-}
-
-/// The value of the lane `distance` below; its own where there is none.
-DEVICE float shuffle_up(float value, u32 distance) {
-  return __nvvm_shfl_sync_up_f32(kAllLanes, value, distance, 0);
-}
-DEVICE u32 shuffle_up(u32 value, u32 distance) {
-  return (u32)__nvvm_shfl_sync_up_i32(kAllLanes, (i32)value, (i32)distance, 0);
 }
 
 /// Of a thread of a block: the sum of the values of the threads before it, and that of all.

@@ -14,7 +14,7 @@ namespace {
 struct Row {
   const u8* data;
   i64 n, stride;
-  __attribute__((device)) float operator[](i64 i) const { return load<F32>(data, i, stride); }
+  ON_DEVICE float operator[](i64 i) const { return load<F32>(data, i, stride); }
 };
 DEVICE Row row_of(const Tensor& tensor, RowIndex at) {
   return {row_at(tensor, at), tensor.n[0], tensor.stride[0]};

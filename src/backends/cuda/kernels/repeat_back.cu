@@ -13,9 +13,9 @@ struct Places {
   const Tensor& dx;
 
   DEVICE Places of(const Tensor& dy, const Tensor& dx) { return {dy, dx}; }
-  __attribute__((device)) i64 times(int d) const { return dx.n[d] == 0 ? 0 : dy.n[d] / dx.n[d]; }
-  __attribute__((device)) i64 count() const { return times(0) * times(1) * times(2) * times(3); }
-  __attribute__((device)) float value(i64 i, RowIndex at, i64 place) const {
+  ON_DEVICE i64 times(int d) const { return dx.n[d] == 0 ? 0 : dy.n[d] / dx.n[d]; }
+  ON_DEVICE i64 count() const { return times(0) * times(1) * times(2) * times(3); }
+  ON_DEVICE float value(i64 i, RowIndex at, i64 place) const {
     const i64 t0 = place % times(0);
     place /= times(0);
     const i64 t1 = place % times(1);

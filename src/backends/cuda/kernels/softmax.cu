@@ -20,7 +20,7 @@ struct Logits {
   float scale, slope;
   bool f16_mask;
 
-  __attribute__((device)) float operator[](i64 i) const {
+  ON_DEVICE float operator[](i64 i) const {
     const float value = scale * load<X>(x, i, stride);
     if (mask == nullptr) return value;
     return value +

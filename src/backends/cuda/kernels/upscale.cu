@@ -30,7 +30,7 @@ struct Taps {
   u64 mode;
   bool antialias;
 
-  __attribute__((device)) double weight(i64 j) const {
+  ON_DEVICE double weight(i64 j) const {
     if (mode == kNearest) return 1;
     const double d = (double)j - place;
     if (mode == kBicubic) return antialias ? cubic(d / width, -0.5) : cubic(d, -0.75);

@@ -21,8 +21,8 @@ struct Neighbours {
   u16 indices[formats::kNeighbours];
   u16 count;  ///< 0 until the indices are written
 };
-__device__ Neighbours neighbours_s[kCodebookKeys];
-__device__ Neighbours neighbours_xxs[kCodebookKeys];
+ON_DEVICE Neighbours neighbours_s[kCodebookKeys];
+ON_DEVICE Neighbours neighbours_xxs[kCodebookKeys];
 
 constexpr formats::CodebookVectors kVectorsS(formats::kIq3SVectors, formats::kIq3SLevels);
 constexpr formats::CodebookVectors kVectorsXxs(formats::kIq3XxsVectors, formats::kIq3XxsLevels);
@@ -33,11 +33,11 @@ struct KeptSearch {
   static constexpr std::size_t kSize = Vectors.kSize;
   const Neighbours* lists;
 
-  __device__ std::size_t nearest(const float* x, const float* w) const {
+  ON_DEVICE std::size_t nearest(const float* x, const float* w) const {
     const Neighbours& list = lists[Vectors.key_of(x)];
     return Vectors.nearest_of(list.indices, list.count, x, w);
   }
-  __device__ const std::array<float, kSize>& vector(std::size_t i) const {
+  ON_DEVICE const std::array<float, kSize>& vector(std::size_t i) const {
     return Vectors.vector(i);
   }
 };

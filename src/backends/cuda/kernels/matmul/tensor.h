@@ -28,7 +28,7 @@ struct TensorShare {
   DEVICE int of_group() { return (int)lane() / 4; }
   DEVICE int in_group() { return (int)lane() % 4; }
 
-  __attribute__((device)) explicit TensorShare(const Tile& tile)
+  ON_DEVICE explicit TensorShare(const Tile& tile)
       : row((int)warp() % kRowWarps * kTensorRows),
         column((int)warp() / kRowWarps * kEights * kTensorColumns) {
     const auto below = [](int i, int count) { return i < count ? i : count - 1; };
@@ -49,7 +49,7 @@ struct TensorShare {
   }
 
   /// Adds the products of the 32 elements from `i` on of the slots, as part `part` of the sums.
-  __attribute__((device)) void multiply(i64 k, u32 i, int part) {
+  ON_DEVICE void multiply(i64 k, u32 i, int part) {
     const u32 own = i + in_group() * kGroup;
     const PackedGroup w[2] = {Weights::group(slots[0], rows[0], k, own),
                               Weights::group(slots[1], rows[1], k, own)};
@@ -70,7 +70,7 @@ struct TensorShare {
   }
 
   /// Writes the sums that are in the tile.
-  __attribute__((device)) void write(const Tile& tile) const {
+  ON_DEVICE void write(const Tile& tile) const {
 #pragma unroll
     for (int e = 0; e < kEights; ++e) {
 #pragma unroll

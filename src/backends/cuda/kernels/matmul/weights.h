@@ -32,9 +32,7 @@ struct Tile {
   const Column* column;  ///< in shared memory
   u8* slots;             ///< of rows, in shared memory
 
-  __attribute__((device)) Row row(int r) const {
-    return {matrix + (first_row + r) * strides[1], strides[0]};
-  }
+  ON_DEVICE Row row(int r) const { return {matrix + (first_row + r) * strides[1], strides[0]}; }
 };
 
 /// Single elements of any stride. Lanes take neighbouring ones.
@@ -59,7 +57,7 @@ struct PlainWeights {
   struct Columns {
     const float* x[kCount];
     /// `columns`: the first one's. `last`: of them.
-    __attribute__((device)) Columns(const Column* columns, int last) {
+    ON_DEVICE Columns(const Column* columns, int last) {
 #pragma unroll
       for (int c = 0; c < kCount; ++c) x[c] = (const float*)columns[c < last ? c : last].x;
     }
@@ -138,7 +136,7 @@ struct BlockWeights {
     static constexpr int kShared = (kCount + kShare - 1) / kShare;  ///< columns of a share
     const u8* x[kCount];
     const float* scales[kShared];
-    __attribute__((device)) Columns(const Column* columns, int last) {
+    ON_DEVICE Columns(const Column* columns, int last) {
 #pragma unroll
       for (int c = 0; c < kCount; ++c) x[c] = columns[c < last ? c : last].x;
 #pragma unroll
