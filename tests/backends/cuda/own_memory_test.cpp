@@ -50,15 +50,15 @@ class CudaOwnMemory : public CudaDevices {
 TEST_F(CudaOwnMemory, IsMeasuredForTheContextCodeAndStacks) {
   const OwnMemory first = device().own_memory();
   EXPECT_EQ(first.context, kContext);
-  EXPECT_EQ(first.code, 0U);
+  EXPECT_EQ(first.code, 2 * kMiB) << "of a kernel that shows that the driver compiles any";
   EXPECT_EQ(first.workspace, 0U);
-  EXPECT_EQ(device().info().memory_total - device().memory_free(), kContext + 2 * kMiB)
-      << "the second context is gone; a small allocation takes 2 MiB";
+  EXPECT_EQ(device().info().memory_total - device().memory_free(), kContext + 4 * kMiB)
+      << "the second context is gone; a small allocation takes 2 MiB, as code does";
   const auto run = encode();
   ASSERT_TRUE(run) << run.error().message();
   const OwnMemory loaded = device().own_memory();
   EXPECT_EQ(loaded.context, kContext);
-  EXPECT_GE(loaded.code, 2 * kMiB);
+  EXPECT_GE(loaded.code, 4 * kMiB);
   EXPECT_GT(loaded.workspace, kThreads * 1024);
   EXPECT_LT(loaded.workspace, kThreads * 16384);
   const auto free = device().memory_free();
