@@ -107,6 +107,15 @@ TEST_F(CudaHang, CheckOpsReportsTheCaseAndEnds) {
   EXPECT_THAT(result.out + result.err, HasSubstr("a task did not end within 1 s"));
 }
 
+/// A wait of the backend is longer than that of the command.
+TEST_F(CudaHang, CheckOpsEndsBeforeTheDeviceCountsAsLost) {
+  const RunResult result =
+      run({"check-ops", "--device", "cuda0", "--op", "add", "--case-seconds", "1"},
+          {.environment = {{"CUDA_TWIN_FAIL_HANG", "20"}}});
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("cuda0 does not end it although it was cancelled"));
+}
+
 TEST_F(CudaModel, BenchmarksCompareATwinWithNoPeak) {
   const SynthModel model(tiny_shape());
   const RunResult result = run({"bench", "model", "--model", model.path(), "--devices", "cuda0",
