@@ -146,6 +146,20 @@ TEST(Errors, ModuleOptionsHaveAValidValue) {
   }
 }
 
+TEST(Errors, ATargetThatTheTextIsTooNewForNamesItsLine) {
+  const Gpu gpu("rtx4090");
+  char log[100] = {};
+  CUjit_option options[] = {CU_JIT_TARGET, CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {reinterpret_cast<void*>(std::uint64_t{CU_TARGET_COMPUTE_75}), log,
+                    reinterpret_cast<void*>(sizeof log)};
+  CUmodule loaded = nullptr;
+  EXPECT_EQ(cuModuleLoadDataEx(&loaded, ".version 8.5\n\n.target sm_80\n.address_size 64\n", 3,
+                               options, values),
+            CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(std::string(log).rfind("line 3: error: target sm_80", 0), 0u) << log;
+}
+
 TEST(Errors, ModuleOptionsReportTheWallTime) {
   const Gpu gpu;
   CUmodule loaded = nullptr;

@@ -314,6 +314,9 @@ void expect_read_or_refused(const std::string& text) {
               loaded.code == CUDA_ERROR_NO_BINARY_FOR_GPU)
       << loaded.code << "\n"
       << text;
+  const bool has_line =
+      loaded.log.rfind("line ", 0) == 0 && loaded.log.find(": error: ") != std::string::npos;
+  EXPECT_EQ(has_line, loaded.code != CUDA_ERROR_NO_BINARY_FOR_GPU) << loaded.log << "\n" << text;
   EXPECT_FALSE(loaded.log.empty()) << text;
 }
 

@@ -52,9 +52,9 @@ CUresult check_text(const std::string& text, std::string& log) {
 CUresult check_for(const Device& device, const ptx::Module& parsed,
                    const std::optional<ptx::Target>& wanted, std::string& log) {
   if (wanted && !ptx::runs_on(parsed.target, wanted->sm)) {
-    return say(CUDA_ERROR_INVALID_PTX, log,
-               "target " + ptx::name_of(parsed.target) + " cannot be compiled for " +
-                   ptx::name_of(*wanted));
+    return say({parsed.target_line, "target " + ptx::name_of(parsed.target) +
+                                        " cannot be compiled for " + ptx::name_of(*wanted)},
+               log);
   }
   if (wanted && (wanted->sm / 10 != device.sm() / 10 || !ptx::runs_on(*wanted, device.sm()))) {
     return say(CUDA_ERROR_NO_BINARY_FOR_GPU, log,

@@ -80,7 +80,9 @@ class ModuleReader {
                                                std::to_string(named->needed.major) + "." +
                                                std::to_string(named->needed.minor) + " or later");
       }
-      if (named->target.sm > module_.target.sm) module_.target = named->target;
+      if (named->target.sm <= module_.target.sm) continue;
+      module_.target = named->target;
+      module_.target_line = token.line;
     } while (tokens_.take_sign(","));
     return true;
   }

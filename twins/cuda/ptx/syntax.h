@@ -121,6 +121,7 @@ struct Function {
 struct Module {
   Version version;
   Target target;
+  Line target_line = 0;
   std::vector<Variable> variables;
   std::vector<Function> functions;
 };
