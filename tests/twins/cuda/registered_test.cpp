@@ -32,6 +32,9 @@ class Pages {
     EXPECT_EQ(munmap(at_, kBytes), 0);
     at_ = nullptr;
   }
+  void protect(size_t from, size_t bytes, int protection) {
+    EXPECT_EQ(mprotect(static_cast<char*>(at_) + from, bytes, protection), 0);
+  }
   void* get() const { return at_; }
   CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(at_); }
 
@@ -124,6 +127,30 @@ TEST(Registered, UnmappedMemoryIsThatOfNoDevice) {
     EXPECT_TRUE(result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_INVALID_VALUE)
         << use.name << ": " << twin_test::name_of(result);
     (void)cuMemHostUnregister(reinterpret_cast<void*>(address));
+  }
+}
+
+struct Part {
+  size_t from, bytes;
+};
+constexpr Part kParts[] = {{0, kBytes}, {0, 4096}, {kBytes - 4096, 4096}};
+
+/// The first or the last page, or all of them.
+TEST(Registered, MemoryThatTheHostProtectsIsThatOfNoDevice) {
+  for (const Part& part : kParts) {
+    for (const Use& use : {kWrites[0], Use{"copy from it", &run_copy_from}}) {
+      Pages pages(PROT_READ | PROT_WRITE);
+      const Gpu gpu;
+      TWIN_OK(cuMemHostRegister(pages.get(), kBytes, 0));
+      TWIN_OK(cuMemsetD32(pages.address() + part.from, 1, 1));
+      TWIN_OK(cuCtxSynchronize());
+      const Buffer<unsigned> other(1, 0);
+      pages.protect(part.from, part.bytes, PROT_NONE);
+      const CUresult result = use.run(pages.address() + part.from);
+      EXPECT_TRUE(result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_INVALID_VALUE)
+          << use.name << " at " << part.from << ": " << twin_test::name_of(result);
+      (void)cuMemHostUnregister(pages.get());
+    }
   }
 }
 

@@ -77,6 +77,13 @@ CUresult forget(std::uint64_t begin, bool registered, CUresult otherwise) {
   return CUDA_SUCCESS;
 }
 
+/// Whether the host may read the first and the last byte of the range.
+bool is_readable(std::uint64_t begin, std::uint64_t bytes) {
+  std::byte ends[2];
+  const HostPiece pieces[] = {{&ends[0], begin, 1}, {&ends[1], begin + bytes - 1, 1}};
+  return gather_host(pieces);
+}
+
 }  // namespace
 
 void free_host_memory_of(Context& context) {
@@ -97,7 +104,10 @@ void forget_unmapped_host_memory() {
   Driver& state = driver();
   const std::lock_guard lock(state.memory_mutex);
   for (const auto& [begin, range] : state.hosts) {
-    if (range.registered && !is_host_memory(begin, range.bytes)) state.space->remove(begin);
+    if (!range.registered) continue;
+    if (!is_host_memory(begin, range.bytes) || !is_readable(begin, range.bytes)) {
+      state.space->remove(begin);
+    }
   }
 }
 
