@@ -29,8 +29,22 @@ inline CUresult refuse(CUresult result, const std::string& reason) {
   return Calls::refuse(result, reason.c_str());
 }
 
+/// The function that the program called, while its body calls another one. Null: no such body runs.
+inline thread_local const char* forwarding_function = nullptr;
+struct Forwarding {
+  explicit Forwarding(const char* function) { forwarding_function = function; }
+  Forwarding(const Forwarding&) = delete;
+  Forwarding& operator=(const Forwarding&) = delete;
+  ~Forwarding() { forwarding_function = nullptr; }
+};
+/// The name in messages.
+inline const char* called_name(const char* function) {
+  return forwarding_function == nullptr ? function : forwarding_function;
+}
+
 /// Counts the call, and refuses it where no call may go on: in a host function, in a forked child,
-/// on a lost device, without cuInit, or if the function is missing by setting.
+/// on a lost device, without cuInit, or if the function is missing by setting. A call by another
+/// function is admitted: that one was.
 CUresult admit(std::size_t function);
 
 /// The frame of a function that always answers, even on a lost device.
@@ -45,7 +59,7 @@ CUresult query(const char* function, Body body) noexcept {
 template <class Body>
 CUresult call(const char* function, Body body) noexcept {
   static const std::size_t index = function_index(function);
-  return Calls::guarded(function, [&]() -> CUresult {
+  return Calls::guarded(called_name(function), [&]() -> CUresult {
     const CUresult admitted = admit(index);
     return admitted == CUDA_SUCCESS ? body() : admitted;
   });
@@ -55,7 +69,7 @@ CUresult call(const char* function, Body body) noexcept {
 template <class Body>
 CUresult call_in_context(const char* function, Body body) noexcept {
   static const std::size_t index = function_index(function);
-  return Calls::guarded(function, [&]() -> CUresult {
+  return Calls::guarded(called_name(function), [&]() -> CUresult {
     const CUresult admitted = admit(index);
     if (admitted != CUDA_SUCCESS) return admitted;
     std::shared_ptr<Context> context;
@@ -68,7 +82,7 @@ CUresult call_in_context(const char* function, Body body) noexcept {
 template <class Body>
 CUresult call_in_stream(const char* function, CUstream handle, Body body) noexcept {
   static const std::size_t index = function_index(function);
-  return Calls::guarded(function, [&]() -> CUresult {
+  return Calls::guarded(called_name(function), [&]() -> CUresult {
     const CUresult admitted = admit(index);
     if (admitted != CUDA_SUCCESS) return admitted;
     std::shared_ptr<Context> context;

@@ -26,6 +26,7 @@ TEST(Abi, HasTheDocumentedSizesOffsetsAndNumbers) {
       {"size of CUlaunchAttribute", 72},
       {"CUlaunchAttribute.value", 8},
       {"size of CUDA_KERNEL_NODE_PARAMS", 72},
+      {"size of CUDA_KERNEL_NODE_PARAMS_v1", 56},
       {"CUDA_KERNEL_NODE_PARAMS.kernelParams", 40},
       {"CUDA_KERNEL_NODE_PARAMS.ctx", 64},
       {"size of CUDA_MEMCPY2D", 128},

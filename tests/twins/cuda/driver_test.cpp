@@ -103,13 +103,12 @@ TEST(Driver, FunctionsAreFoundByNameAndVersion) {
   // The header of 12.0 names the function so; 11.x has a function of other parameters.
   TWIN_OK(cuGetProcAddress("cuGraphInstantiate", &function, 12000, 0, &status));
   EXPECT_EQ(function, reinterpret_cast<void*>(&cuGraphInstantiateWithFlags));
-  EXPECT_EQ(cuGetProcAddress("cuGraphInstantiate", &function, 11080, 0, &status),
-            CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+  TWIN_OK(cuGetProcAddress("cuGraphInstantiate", &function, 11080, 0, &status));
+  EXPECT_NE(function, reinterpret_cast<void*>(&cuGraphInstantiateWithFlags));
   // An older driver has no newer functions, whatever the program asks for.
   cuda_twin_set("CUDA_TWIN_DRIVER", "12020");
   TWIN_OK(cuGetProcAddress("cuMemAllocAsync", &function, 13000, 0, &status));
-  EXPECT_EQ(cuGetProcAddress("cuGraphAddNode", &function, 13000, 0, &status), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(cuGetProcAddress("cuFuncGetName", &function, 13000, 0, &status), CUDA_ERROR_NOT_FOUND);
   int version = 0;
   TWIN_OK(cuDriverGetVersion(&version));
   EXPECT_EQ(version, 12020);

@@ -127,6 +127,7 @@ CUresult find_function(const char* symbol, void** function, int cuda_version, cu
 }  // namespace
 
 CUresult admit(std::size_t function) {
+  if (forwarding_function != nullptr) return CUDA_SUCCESS;
   count_call(function);
   Driver& state = driver();
   if (forked) {

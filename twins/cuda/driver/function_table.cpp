@@ -7,16 +7,8 @@
 #include "common/counters.h"
 #include "cuda/call.h"
 #include "cuda/settings.h"
-
-// First forms, whose names are macros for the newer ones.
-#undef cuEventElapsedTime
-#undef cuGetProcAddress
-#undef cuDeviceGetUuid
-extern "C" {
-CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
-CUresult cuGetProcAddress(const char* symbol, void** function, int cudaVersion, cuuint64_t flags);
-CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device);
-}
+// Last: it changes names.
+#include "cuda/driver/old_forms.h"
 
 namespace cuda_twin {
 namespace {
@@ -38,7 +30,7 @@ struct OtherName {
   int first_driver;
 };
 constexpr OtherName kOtherNames[] = {
-    // The form of 11.x has other parameters; the twin does not have it.
+    // The form of 11.x has other parameters.
     {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", 12000},
 };
 

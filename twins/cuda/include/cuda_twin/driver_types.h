@@ -227,6 +227,15 @@ typedef struct CUtensorMap_st {
 
 /* --- Graphs */
 
+typedef struct CUDA_KERNEL_NODE_PARAMS_v1_st {
+  CUfunction func;
+  unsigned int gridDimX, gridDimY, gridDimZ;
+  unsigned int blockDimX, blockDimY, blockDimZ;
+  unsigned int sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+} CUDA_KERNEL_NODE_PARAMS_v1;
+
 typedef struct CUDA_KERNEL_NODE_PARAMS_st {
   CUfunction func;
   unsigned int gridDimX, gridDimY, gridDimZ;
