@@ -42,10 +42,11 @@ CUresult check_pageable(const CopyWork& work) {
 
 /// In the default stream; the call returns when the bytes are there.
 CUresult copy_now(Context& context, CopyWork work) {
-  CUDA_TWIN_TRY(refuse_synchronize(*context.legacy));
+  const std::shared_ptr<Stream> stream = default_stream(context);
+  CUDA_TWIN_TRY(refuse_synchronize(*stream));
   CUDA_TWIN_TRY(check(work));
   CUDA_TWIN_TRY(check_pageable(work));
-  return submit_and_wait(context, *context.legacy, std::move(work));
+  return submit_and_wait(context, *stream, std::move(work));
 }
 
 /// Pageable memory is copied to a staging buffer before the call returns.

@@ -4,6 +4,7 @@
 
 #include "cuda/call.h"
 #include "cuda/driver/lifetime.h"
+#include "cuda/driver/per_thread.h"
 #include "cuda/driver/pools.h"
 #include "cuda/driver/thread.h"
 #include "cuda/driver/virtual_memory.h"
@@ -101,15 +102,12 @@ CUresult refuse_newer(std::size_t function) {
 /// Finds a function for cuGetProcAddress; `status` says how that went.
 CUresult find_function(const char* symbol, void** function, int cuda_version, cuuint64_t flags,
                        CUdriverProcAddressQueryResult& status) {
-  constexpr cuuint64_t kFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
   status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (symbol == nullptr || function == nullptr) {
     return refuse(CUDA_ERROR_INVALID_VALUE, "symbol or function is null");
   }
-  if ((flags & ~kFlags) != 0) {
-    return refuse(CUDA_ERROR_INVALID_VALUE,
-                  "the twin has no forms for a default stream of the"
-                  " thread: pass CU_STREAM_PER_THREAD");
+  if (flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
+    return refuse(CUDA_ERROR_INVALID_VALUE, "unknown flags, or two default streams");
   }
   const int version = std::min(cuda_version, static_cast<int>(setting(Setting::kDriver)));
   bool known = false;
@@ -119,7 +117,8 @@ CUresult find_function(const char* symbol, void** function, int cuda_version, cu
     return refuse(CUDA_ERROR_NOT_FOUND,
                   std::string(symbol) + (known ? " is newer than the version" : " is unknown"));
   }
-  *function = found->address;
+  *function = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? per_thread_form(*found)
+                                                                     : found->address;
   status = CU_GET_PROC_ADDRESS_SUCCESS;
   return CUDA_SUCCESS;
 }

@@ -30,9 +30,10 @@ CUresult check(const FillWork& work) {
 }
 
 CUresult fill_now(Context& context, FillWork work) {
-  CUDA_TWIN_TRY(refuse_synchronize(*context.legacy));
+  const std::shared_ptr<Stream> stream = default_stream(context);
+  CUDA_TWIN_TRY(refuse_synchronize(*stream));
   CUDA_TWIN_TRY(check(work));
-  return submit_and_wait(context, *context.legacy, work);
+  return submit_and_wait(context, *stream, work);
 }
 
 CUresult fill_later(Stream& stream, FillWork work) {

@@ -217,6 +217,8 @@ CUresult context_of(CUcontext handle, std::shared_ptr<Context>& context);
 /// driver/streams.cpp
 CUresult stream_of(CUstream handle, std::shared_ptr<Context>& context,
                    std::shared_ptr<Stream>& stream);
+/// That of a null handle: the legacy stream, or the thread's in a form for that (per_thread.h).
+std::shared_ptr<Stream> default_stream(Context& context);
 CUresult device_of(CUdevice ordinal, Device*& device);
 /// Whether kernels of one device may get to use the memory of the other: CUDA_TWIN_PEERS.
 bool are_peers(const Device& one, const Device& other);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cuda/call.h"
+#include "cuda/driver/per_thread.h"
 #include "cuda/driver/pools.h"
 #include "cuda/driver/worker.h"
 #include "cuda/graphs/capture.h"
@@ -101,10 +102,18 @@ CUresult created_stream(CUstream handle, std::shared_ptr<Stream>& stream) {
 
 }  // namespace
 
+std::shared_ptr<Stream> default_stream(Context& context) {
+  return default_stream_is_of_thread() ? stream_of_thread(context) : context.legacy;
+}
+
 CUresult stream_of(CUstream handle, std::shared_ptr<Context>& context,
                    std::shared_ptr<Stream>& stream) {
   CUDA_TWIN_TRY(current_context(context));
-  if (handle == nullptr || handle == CU_STREAM_LEGACY) {
+  if (handle == nullptr) {
+    stream = default_stream(*context);
+    return CUDA_SUCCESS;
+  }
+  if (handle == CU_STREAM_LEGACY) {
     stream = context->legacy;
     return CUDA_SUCCESS;
   }
