@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* "1.0": present in a twin only. */
+/* "1.1": present in a twin only. */
 const char* cuda_twin_version(void);
 
 /* Changes a setting, named as its environment variable ("CUDA_TWIN_PROFILE"). 0, and nothing
