@@ -149,6 +149,7 @@ TEST_F(OldForms, KernelNodesHaveTheirFirst56Bytes) {
   Surrounded read{};
   TWIN_OK(get(node, &read));
   EXPECT_EQ(read.params.func, scale_add_);
+  ASSERT_NE(read.params.list, nullptr);
   EXPECT_EQ(read.params.block[0], 4u);
   EXPECT_EQ(*static_cast<std::uint32_t*>(read.params.list[1]), 2u);
   EXPECT_EQ(read.behind, given.behind);
