@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda_context_calls.h"
+#include "cuda_graph_calls.h"
 
 namespace shunt::fuzz {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kMostOperations = 120;
 constexpr std::size_t kBlock = std::size_t{2} << 20;
 
-class Run : public CudaContextCalls {
+class Run : public CudaGraphCalls {
  public:
-  explicit Run(Bytes bytes) : CudaContextCalls(bytes) {
+  explicit Run(Bytes bytes) : CudaGraphCalls(bytes) {
     cuda_twin_reset_settings();
     cuda_twin_reset();
     (void)cuda_twin_set("CUDA_TWIN_MEMORY", "268435456");
@@ -77,40 +77,6 @@ class Run : public CudaContextCalls {
     CUgraph made = nullptr;
     const CUresult code = cuGraphCreate(&made, 0);
     keep(graphs_, made, code);
-  }
-
-  CUDA_KERNEL_NODE_PARAMS kernel_params() {
-    argument_ = any_device_address();
-    CUDA_KERNEL_NODE_PARAMS params{};
-    params.func = bytes_.next(8) == 0 ? any(functions_) : functions_.front();
-    params.gridDimX = params.gridDimY = params.gridDimZ = 1;
-    params.blockDimX = 1 + bytes_.next(32);
-    params.blockDimY = params.blockDimZ = 1;
-    params.kernelParams = arguments_.data();
-    return params;
-  }
-  CUDA_MEMCPY3D copy_params() {
-    CUDA_MEMCPY3D params{};
-    params.srcMemoryType = params.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    params.srcDevice = any_address();
-    params.dstDevice = any_address();
-    if (bytes_.next(3) == 0) {
-      params.srcMemoryType = CU_MEMORYTYPE_HOST;
-      params.srcHost = host_bytes.data();
-    }
-    params.WidthInBytes = bytes_.next(64);
-    params.Height = 1 + bytes_.next(3);
-    params.Depth = 1;
-    return params;
-  }
-  CUDA_MEMSET_NODE_PARAMS fill_params() {
-    CUDA_MEMSET_NODE_PARAMS params{};
-    params.dst = any_address();
-    params.elementSize = 1u << bytes_.next(4);
-    params.width = bytes_.next(8);
-    params.height = 1 + bytes_.next(2);
-    params.pitch = bytes_.next(32);
-    return params;
   }
 
   void add_node() {
@@ -400,7 +366,15 @@ class Run : public CudaContextCalls {
                                                 &Run::use_function,
                                                 &Run::launch_with_attributes,
                                                 &Run::use_context,
-                                                &Run::measure};
+                                                &Run::measure,
+                                                &Run::add_node_of_any_type,
+                                                &Run::instantiate_with_params,
+                                                &Run::capture_to_graph,
+                                                &Run::show_capture_with_edges,
+                                                &Run::use_params_of_node,
+                                                &Run::list_edges,
+                                                &Run::look_up,
+                                                &Run::encode_tensor_map};
     (this->*kOperations[bytes_.next(std::size(kOperations))])();
   }
   void record() { (void)cuEventRecordWithFlags(any(events_), stream(), bytes_.next(4) == 0); }
@@ -410,10 +384,6 @@ class Run : public CudaContextCalls {
     auto mode = static_cast<CUstreamCaptureMode>(bytes_.next(4));
     (void)cuThreadExchangeStreamCaptureMode(&mode);
   }
-
-  CUdeviceptr argument_ = 0;
-  std::uint32_t number_ = 3;
-  std::array<void*, 2> arguments_ = {&argument_, &number_};
 };
 
 }  // namespace
