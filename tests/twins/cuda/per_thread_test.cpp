@@ -21,6 +21,65 @@ auto found(const char* name, CUresult (*)(Args...), cuuint64_t flags = kPerThrea
   return reinterpret_cast<CUresult (*)(Args...)>(address);
 }
 
+constexpr const char* kWithForm[] = {"cuMemcpy",
+                                     "cuMemcpyHtoD",
+                                     "cuMemcpyDtoH",
+                                     "cuMemcpyDtoD",
+                                     "cuMemcpyPeer",
+                                     "cuMemcpy2D",
+                                     "cuMemcpy2DUnaligned",
+                                     "cuMemcpy3D",
+                                     "cuMemcpy3DPeer",
+                                     "cuMemsetD8",
+                                     "cuMemsetD16",
+                                     "cuMemsetD32",
+                                     "cuMemsetD2D8",
+                                     "cuMemsetD2D16",
+                                     "cuMemsetD2D32",
+                                     "cuMemcpyAsync",
+                                     "cuMemcpyHtoDAsync",
+                                     "cuMemcpyDtoHAsync",
+                                     "cuMemcpyDtoDAsync",
+                                     "cuMemcpyPeerAsync",
+                                     "cuMemcpy2DAsync",
+                                     "cuMemcpy3DAsync",
+                                     "cuMemcpy3DPeerAsync",
+                                     "cuMemsetD8Async",
+                                     "cuMemsetD16Async",
+                                     "cuMemsetD32Async",
+                                     "cuMemsetD2D8Async",
+                                     "cuMemsetD2D16Async",
+                                     "cuMemsetD2D32Async",
+                                     "cuMemAllocAsync",
+                                     "cuMemAllocFromPoolAsync",
+                                     "cuMemFreeAsync",
+                                     "cuLaunchKernel",
+                                     "cuLaunchKernelEx",
+                                     "cuLaunchCooperativeKernel",
+                                     "cuLaunchHostFunc",
+                                     "cuStreamSynchronize",
+                                     "cuStreamQuery",
+                                     "cuStreamWaitEvent",
+                                     "cuStreamGetFlags",
+                                     "cuStreamGetPriority",
+                                     "cuStreamGetCtx",
+                                     "cuStreamGetId",
+                                     "cuStreamWriteValue32",
+                                     "cuStreamWriteValue64",
+                                     "cuStreamWaitValue32",
+                                     "cuStreamWaitValue64",
+                                     "cuEventRecord",
+                                     "cuEventRecordWithFlags",
+                                     "cuStreamBeginCapture",
+                                     "cuStreamBeginCaptureToGraph",
+                                     "cuStreamEndCapture",
+                                     "cuStreamIsCapturing",
+                                     "cuStreamGetCaptureInfo",
+                                     "cuStreamUpdateCaptureDependencies",
+                                     "cuGraphInstantiateWithParams",
+                                     "cuGraphUpload",
+                                     "cuGraphLaunch"};
+
 unsigned long long id_of(CUstream stream) {
   unsigned long long id = 0;
   TWIN_OK(cuStreamGetId(stream, &id));
@@ -92,6 +151,20 @@ TEST(PerThreadStreams, CopiesAndFillsAreInTheThreadsStream) {
   TWIN_OK(found("cuStreamSynchronize", &cuStreamSynchronize)(nullptr));
   TWIN_OK(found("cuStreamQuery", &cuStreamQuery)(nullptr));
   EXPECT_EQ(cuStreamQuery(busy.stream), CUDA_ERROR_NOT_READY);
+}
+
+/// In 11.3, the first version with the flag, and in 13.0.
+TEST(PerThreadStreams, EachFunctionWithAStreamHasTheForm) {
+  const Gpu gpu;
+  for (const char* const name : kWithForm) {
+    for (const int version : {11030, 13000}) {
+      void* plain = nullptr;
+      void* form = nullptr;
+      if (cuGetProcAddress(name, &plain, version, 0, nullptr) != CUDA_SUCCESS) continue;
+      TWIN_OK(cuGetProcAddress(name, &form, version, kPerThread, nullptr));
+      EXPECT_NE(form, plain) << name << " of " << version;
+    }
+  }
 }
 
 TEST(PerThreadStreams, OthersHaveOneForm) {
