@@ -1,6 +1,5 @@
 // ldmatrix, stmatrix, movmatrix: 8 x 8 matrices of 16-bit elements. Lane 8m + r has the address of
 // row r of matrix m; lane 4g + t holds elements 2t and 2t + 1 of row g.
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -49,19 +48,9 @@ bool find_rows(Warp& warp, const Op& op, LaneMask active, AccessFlags access, La
   const unsigned count = kMatrixRows * MatrixFlags::of(op).count;
   *lanes = active & (kAllLanes >> (kLanes - count));
   if (*lanes == 0) return true;
-  LaunchCounts& counts = warp.block->counts;
-  const std::uint64_t before = counts.bank_conflicts, worst = counts.worst_bank_conflict;
-  if (!resolve(warp, op.args[0], op.immediate, MemoryExtra::of(op), access, *lanes, *spots)) {
-    return false;
-  }
-  // Without conflicts, each matrix takes one pass.
-  const std::uint64_t passes = counts.bank_conflicts - before;
-  const std::uint64_t extra =
-      passes - std::min<std::uint64_t>(passes, MatrixFlags::of(op).count - 1);
-  counts.bank_conflicts = before + extra;
-  counts.worst_bank_conflict = std::max(worst, extra);
-  return true;
+  return resolve(warp, op.args[0], op.immediate, MemoryExtra::of(op), access, *lanes, *spots);
 }
+
 std::byte* row_of(const Spots& spots, unsigned lane) {
   return spots.count > 0 ? spots.first + std::size_t{kRowBytes} * lane : spots.at[lane];
 }

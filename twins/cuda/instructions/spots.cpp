@@ -104,28 +104,41 @@ unsigned sectors_of(const Addresses& addresses, unsigned bytes) {
   return count;
 }
 
-/// Passes beyond the first that 32 banks of 4 bytes need, for the first word of each lane.
-unsigned conflicts_of(const Addresses& addresses) {
-  if (addresses.count != 0 || addresses.high - addresses.low <= 128) return 0;
+/// Different words in the bank that has most of them: passes of 32 banks of 4 bytes. Two aligned
+/// accesses share all of their banks or none, so the first word of a lane stands for all.
+unsigned passes_of(const Addresses& addresses, LaneMask lanes) {
   std::uint32_t words[kLanes][kLanes];
   unsigned used[kLanes] = {};
-  unsigned passes = 1;
-  for (const std::uint64_t at : addresses.at) {
-    const auto word = static_cast<std::uint32_t>(at / 4);
+  unsigned passes = 0;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const auto word = static_cast<std::uint32_t>(addresses.at[std::countr_zero(lanes)] / 4);
     const auto bank = static_cast<unsigned>(word % kLanes);
     const auto end = words[bank] + used[bank];
     if (std::find(words[bank], end, word) != end) continue;
     words[bank][used[bank]++] = word;
     passes = std::max(passes, used[bank]);
   }
-  return passes - 1;
+  return passes;
+}
+
+/// Passes beyond the first one of each phase. A phase is that of the lanes whose accesses have 128
+/// bytes: 8 lanes with 16 bytes each.
+unsigned conflicts_of(const Addresses& addresses, LaneMask active, unsigned bytes) {
+  if (addresses.count != 0 || (addresses.high - 1) / 4 - addresses.low / 4 < kLanes) return 0;
+  const unsigned lanes = 128 / std::max(bytes, 4u);
+  const LaneMask phase = kAllLanes >> (kLanes - lanes);
+  unsigned extra = 0;
+  for (unsigned first = 0; first < kLanes; first += lanes) {
+    extra += std::max(passes_of(addresses, active & phase << first), 1u) - 1;
+  }
+  return extra;
 }
 
 void count(Warp& warp, PtxSpace space, const Addresses& addresses, LaneMask active, unsigned bytes,
            AccessFlags access) {
   LaunchCounts& counts = warp.block->counts;
   if (space == PtxSpace::kShared) {
-    const std::uint64_t extra = conflicts_of(addresses);
+    const std::uint64_t extra = conflicts_of(addresses, active, bytes);
     counts.bank_conflicts += extra;
     counts.worst_bank_conflict = std::max(counts.worst_bank_conflict, extra);
     return;

@@ -52,7 +52,8 @@ typedef struct cuda_twin_kernel_counts {
                          control, tensor, other */
   uint64_t global_bytes_read, global_bytes_written; /* constant memory not included */
   uint64_t global_sectors;                          /* of 32 bytes, by warp instruction */
-  uint64_t bank_conflicts; /* extra passes over shared memory: of the first word of each lane */
+  uint64_t bank_conflicts; /* extra passes over shared memory, beyond one for each 128 bytes of the
+                              lanes: 4 passes for 16 bytes of each lane are none */
   uint64_t worst_bank_conflict;  /* extra passes of one access, at most */
   uint64_t blocks_without_write; /* to global memory */
   uint64_t parameter_sets; /* different parameters of a kernel's launches, 65,536 at most: a kernel
