@@ -162,6 +162,36 @@ TEST(Control, CallOfSomeLanesKeepsTheRegistersOfTheOthers) {
 }
 
 /// factorial(n), by recursion.
+/// Writes its parameter's place and its own variable, which may lie `beyond` the latter.
+std::string stores(const std::string& beyond) {
+  return ".func touch(.param .b64 at) {\n  .local .align 16 .b8 own[16];\n  .reg .b64 %l<2>;\n"
+         "  ld.param.b64 %l0, [at];\n  st.local.u32 [%l0], 7;\n  st.local.u32 [own+" +
+         beyond + "], 8;\n  ret;\n}\n";
+}
+
+TEST(Control, StackOfACallHasTheFramesOfItsCallersOnly) {
+  const std::string call =
+      ".local .align 16 .b8 mine[16];\nmov.u64 %l0, mine;\n{\n.param .b64 a;\n"
+      "st.param.b64 [a], %l0;\ncall.uni touch, (a);\n}\nld.local.u32 %r0, [mine];\n"
+      "st.global.u32 [%mine], %r0;\nret;";
+  {
+    Gpu gpu;
+    Buffer<std::uint32_t> out(32, 0);
+    TWIN_OK(run(kernel(call, stores("0")), out));
+    EXPECT_EQ(out.read(), Words(32, 7));
+  }
+  // The frame: a pointer of 8 bytes, then 16 bytes at the next multiple of 16.
+  const std::string callee = failure(kernel(call, stores("16")), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_NE(callee.find("st.local.u32 [own+16], 8;"), std::string::npos) << callee;
+  EXPECT_NE(callee.find("out-of-bounds write of 4 bytes: local address"), std::string::npos);
+  // A function that the kernel does not call changes nothing.
+  const std::string alone = failure(
+      kernel(".local .align 16 .b8 mine[16];\nst.local.u32 [mine+16], %t;\nret;", stores("0")),
+      CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_NE(alone.find("local address 0x10, and a thread has 16 bytes"), std::string::npos)
+      << alone;
+}
+
 const char* const kFactorial =
     ".func (.param .b32 result) factorial(.param .b32 n) {\n"
     "  .reg .b32 %r<8>;\n  .reg .pred %p<2>;\n  ld.param.b32 %r0, [n];\n"

@@ -76,10 +76,13 @@ bool locate_shared(Warp& warp, unsigned lane, std::uint64_t address, unsigned by
 bool locate_local(Warp& warp, unsigned lane, std::uint64_t address, unsigned bytes,
                   AccessFlags access, Spot& spot) {
   Block& block = *warp.block;
-  if (!inside(address, bytes, block.local_stride)) {
+  // Frames of callers are below the running one; above it is what further calls will use.
+  const Frame& frame = warp.frames[warp.groups[0].frame];
+  const std::uint64_t limit = frame.local_base + frame.function->local_bytes;
+  if (!inside(address, bytes, limit)) {
     return out_of_bounds(warp, lane, access, bytes,
                          "local address " + in_hex(address) + ", and a thread has " +
-                             std::to_string(block.local_stride) + " bytes");
+                             std::to_string(limit) + " bytes");
   }
   const std::uint64_t at =
       (std::uint64_t{warp.index} * kLanes + lane) * block.local_stride + address;
