@@ -1,6 +1,7 @@
 // The .approx instructions against long double: within the error that the PTX document grants, and
 // near it where the settings ask for the worst.
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "floats.h"
@@ -433,6 +434,37 @@ TEST(CudaApproximate, RsqrtOfDouble) {
       const Real exact = 1 / std::sqrt(static_cast<Real>(x));
       EXPECT_LE(std::fabs(static_cast<Real>(d) - exact), exact * 0x1p-52L) << x;
     }
+  }
+}
+
+TEST(CudaApproximate, WorstResultsOfDoubleAreOneUnitOff) {
+  constexpr uint64_t kInfinity = 0x7FF0000000000000u;
+  const std::pair<const char*, uint64_t> forms[] = {
+      {"rcp.approx.ftz.f64 %d, %a", uint64_t{1} << 32},
+      {"rsqrt.approx.ftz.f64 %d, %a", uint64_t{1} << 32},
+      {"rsqrt.approx.f64 %d, %a", 1},
+  };
+  auto values = float_edges<uint64_t>(kF64, 500);
+  values.push_back(std::bit_cast<uint64_t>(0x1p1022));  // its reciprocal is the least normal number
+  for (const auto& [form, unit] : forms) {
+    Gpu gpu;
+    const auto good = lanes<uint64_t>(form, values);
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_APPROXIMATE", "worst"), 1);
+    const auto worst = lanes<uint64_t>(form, values);
+    std::size_t up = 0, down = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double result = f64(good[i]);
+      if (result == 0 || !std::isfinite(result) || std::fabs(result) == 0x1p-1022) {
+        EXPECT_EQ(worst[i], good[i]) << form << " " << f64(values[i]);
+      } else {
+        EXPECT_TRUE(worst[i] == good[i] + unit || worst[i] == good[i] - unit)
+            << form << " " << f64(values[i]);
+        EXPECT_LT(worst[i] & (kInfinity | (kInfinity - 1)), kInfinity);
+        ++(worst[i] > good[i] ? up : down);
+      }
+    }
+    EXPECT_GT(up, values.size() / 8) << form;
+    EXPECT_GT(down, values.size() / 8) << form;
   }
 }
 

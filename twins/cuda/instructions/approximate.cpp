@@ -107,6 +107,16 @@ Next run_divide(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 
+/// Of f64 results, whose error PTX does not bound: `unit` up or down with `worst`. Zeros,
+/// infinities and NaN stay, and no result becomes one of these.
+std::uint64_t one_off(std::uint64_t result, std::uint64_t unit, std::uint32_t input, bool worst) {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 52, kMost = kDoubleInfinity - 1;
+  const std::uint64_t size = result & kDoubleMagnitude;
+  const std::uint64_t moved = sign_of_error(input) != 0 ? result - unit : result + unit;
+  const bool inside = size >= kLeast + unit && size + unit <= kMost;
+  return worst && inside ? moved : result;
+}
+
 // The gross forms of f64: the upper word of the input gives the upper word of the result.
 template <bool kRoot>
 Next run_gross(Warp& warp, const Op& op, LaneMask active) {
@@ -117,12 +127,15 @@ Next run_gross(Warp& warp, const Op& op, LaneMask active) {
   const auto flush = [](std::uint64_t bits) {
     return (bits & kDoubleInfinity) == 0 ? bits & kSign : bits;
   };
+  const bool worst = Amount(warp).worst;
   each_lane(to, active, [=](unsigned i) {
     const double x = double_of(flush(bits_of(a[i])) & kUpper);
     const double divisor = kRoot && x != 0 ? std::sqrt(x) : x;
     const std::uint64_t value = flush(bits_of(1 / divisor)) & kUpper;
+    const auto input = static_cast<std::uint32_t>(bits_of(x) >> 32);
     const bool nan = a[i] != a[i] || divisor != divisor;
-    return double_of(nan ? 0x7FFFFFFF00000000u : value);
+    return double_of(nan ? 0x7FFFFFFF00000000u
+                         : one_off(value, std::uint64_t{1} << 32, input, worst));
   });
   return Next::kOn;
 }
@@ -130,9 +143,12 @@ Next run_gross(Warp& warp, const Op& op, LaneMask active) {
 Next run_rsqrt_double(Warp& warp, const Op& op, LaneMask active) {
   auto* to = lanes_of<double>(warp, op.args[0]);
   const auto* a = lanes_of<double>(warp, op.args[1]);
+  const bool worst = Amount(warp).worst;
   each_lane(to, active, [=](unsigned i) {
     const double value = 1 / std::sqrt(a[i]);
-    return value == value ? value : nan_of(a[i]);
+    const std::uint64_t bits = bits_of(a[i]);
+    const auto input = static_cast<std::uint32_t>(bits ^ bits >> 32);
+    return value == value ? double_of(one_off(bits_of(value), 1, input, worst)) : nan_of(a[i]);
   });
   return Next::kOn;
 }

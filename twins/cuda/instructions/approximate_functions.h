@@ -77,11 +77,16 @@ template <class Format>
   return whole ? slack : usual;
 }
 
+/// The sign of the error, by the bits of the input: that of an f64.
+[[gnu::always_inline]] inline std::uint64_t sign_of_error(std::uint32_t input) {
+  const std::uint32_t hash = (input ^ (input >> 15)) * 0x9E3779B1u;
+  return static_cast<std::uint64_t>(hash & kFloatSign) << 32;
+}
+
 /// value + the part of `slack`, up or down by the bits of the input.
 [[gnu::always_inline]] inline double disturbed(double value, double slack, std::uint32_t input,
                                                Amount amount) {
-  const std::uint32_t hash = (input ^ (input >> 15)) * 0x9E3779B1u;
-  const std::uint64_t sign = static_cast<std::uint64_t>(hash & kFloatSign) << 32;
+  const std::uint64_t sign = sign_of_error(input);
   const double sum = value + double_of(bits_of(slack * amount.part) ^ sign);
   return slack == 0 ? value : sum;  // keeps the sign of a zero
 }
