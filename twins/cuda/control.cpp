@@ -10,6 +10,7 @@
 #include "cuda/driver/pools.h"
 #include "cuda/driver/thread.h"
 #include "cuda/driver/virtual_memory.h"
+#include "cuda/instructions/opcodes.h"
 #include "cuda/settings.h"
 
 namespace cuda_twin {
@@ -80,6 +81,10 @@ int cuda_twin_set(const char* name, const char* value) {
 
 void cuda_twin_reset_settings(void) {
   settings().read_environment();
+}
+
+const char* cuda_twin_level(void) {
+  return level_name();
 }
 
 void cuda_twin_reset(void) {

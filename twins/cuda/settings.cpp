@@ -51,6 +51,7 @@ constexpr twin::SettingRow kTable[] = {
     {"CUDA_TWIN_FINDINGS", 0, {{{"stop", 0}, {"record", 1}}}},
     {"CUDA_TWIN_MMA_SUM", 0, {{{"single", 0}, {"double", 1}, {"truncated", 2}}}},
     {"CUDA_TWIN_APPROXIMATE", 0, {{{"documented", 0}, {"worst", 1}}}},
+    {"CUDA_TWIN_LEVEL", 2, {{{"best", 2}, {"baseline", 0}, {"v3", 1}, {"v4", 2}}}},
     {"CUDA_TWIN_INSTRUCTIONS", 0},
     {.name = "CUDA_TWIN_FAIL_ALLOCATION", .at_first = 0, .is_fault = true},
     {.name = "CUDA_TWIN_FAIL_PINNED", .at_first = 0, .is_fault = true},

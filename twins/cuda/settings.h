@@ -25,6 +25,7 @@ enum class Setting : std::size_t {
   kFindings,        // stop (a finding ends the launch), record
   kMmaSum,          // single, double, truncated
   kApproximate,     // documented (good within the bound), worst (at its edge)
+  kLevel,           // vector level of the host: baseline, v3, v4 (or best: the same)
   kInstructions,    // limit of warp instructions of a launch; 0: none
   kFailAllocation,  // faults: n-th event, or n+ for all after it
   kFailPinned,

@@ -36,6 +36,14 @@ TEST_F(Recorder, WritesEveryInstructionAndItsResults) {
             std::string::npos);
 }
 
+TEST_F(Recorder, HasTheSameResultsOnEachVectorLevel) {
+  for (const std::string level : {"baseline", "v3", "v4"}) {
+    const Ended ended = record(kRecordedLibrary, "CUDA_TWIN_LEVEL=" + level + " ");
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_TRUE(ended.text == recorded().text) << level;
+  }
+}
+
 /// The names of the instructions in code: the first words of its statements.
 std::set<std::string> names_in(const std::string& code) {
   std::set<std::string> names;

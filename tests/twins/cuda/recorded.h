@@ -19,10 +19,11 @@ struct Ended {
   std::string text;
 };
 
-inline Ended record(const std::string& arguments) {
+/// `environment`: "NAME=value " and so on.
+inline Ended record(const std::string& arguments, const std::string& environment = "") {
   Ended ended;
   const std::string folder = kRecordedLibrary.substr(0, kRecordedLibrary.rfind('/'));
-  const std::string command = folder + "/cuda_twin_record " + arguments + " 2>&1";
+  const std::string command = environment + folder + "/cuda_twin_record " + arguments + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return ended;
   char part[4096];

@@ -1,4 +1,6 @@
 // Values of settings that are numbers.
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "support.h"
@@ -41,6 +43,21 @@ TEST(CudaSettings, ARefusedValueChangesNothing) {
   EXPECT_EQ(cuda_twin_set("CUDA_TWIN_DRIVER", "13001"), 0);
   TWIN_OK(cuDriverGetVersion(&version));
   EXPECT_EQ(version, 12040);
+}
+
+TEST(CudaSettings, VectorLevelIsTheChosenOneOrTheNextThatTheHostHas) {
+  const Gpu gpu;
+  const std::string best = cuda_twin_level();
+  const std::vector<std::string> levels = {"baseline", "v3", "v4"};
+  const auto last = std::ranges::find(levels, best);
+  ASSERT_NE(last, levels.end()) << best;
+  for (auto level = levels.begin(); level != levels.end(); ++level) {
+    ASSERT_EQ(cuda_twin_set("CUDA_TWIN_LEVEL", level->c_str()), 1);
+    EXPECT_EQ(cuda_twin_level(), *std::min(level, last)) << *level;
+  }
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_LEVEL", "best"), 1);
+  EXPECT_EQ(cuda_twin_level(), best);
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_LEVEL", "v2"), 0);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "cuda/instructions/opcodes.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "cuda/settings.h"
 
 namespace cuda_twin {
 
@@ -28,13 +31,17 @@ void add(Rows& rows, std::span<const Opcode> family) {
   for (const Opcode& opcode : family) rows[opcode.name].push_back(&opcode);
 }
 
-#define CUDA_TWIN_ADD(family) add(rows, level::family##_opcodes());
-#define CUDA_TWIN_LEVEL_ROWS(name)     \
-  Rows name##_rows() {                 \
-    namespace level = cuda_twin::name; \
-    Rows rows;                         \
-    CUDA_TWIN_FAMILIES(CUDA_TWIN_ADD)  \
-    return rows;                       \
+#define CUDA_TWIN_ADD(family) add(*rows, level::family##_opcodes());
+// Never destroyed: modules are loaded while a process exits, too.
+#define CUDA_TWIN_LEVEL_ROWS(name)      \
+  const Rows& name##_rows() {           \
+    namespace level = cuda_twin::name;  \
+    static const Rows& all = *[] {      \
+      auto* rows = new Rows;            \
+      CUDA_TWIN_FAMILIES(CUDA_TWIN_ADD) \
+      return rows;                      \
+    }();                                \
+    return all;                         \
   }
 CUDA_TWIN_LEVEL_ROWS(baseline)
 #ifdef CUDA_TWIN_HAS_LEVELS
@@ -44,19 +51,41 @@ CUDA_TWIN_LEVEL_ROWS(level_v4)
 #undef CUDA_TWIN_LEVEL_ROWS
 #undef CUDA_TWIN_ADD
 
-Rows best_rows() {
+struct Level {
+  const char* name;
+  const Rows& (*rows)();
+};
+// By the value of Setting::kLevel.
+constexpr Level kLevels[] = {
+    {"baseline", baseline_rows},
 #ifdef CUDA_TWIN_HAS_LEVELS
-  if (__builtin_cpu_supports("x86-64-v4")) return level_v4_rows();
-  if (__builtin_cpu_supports("x86-64-v3")) return level_v3_rows();
+    {"v3", level_v3_rows},
+    {"v4", level_v4_rows},
 #endif
-  return baseline_rows();
+};
+
+/// Index of the best level that the host's processor has.
+std::int64_t best_level() {
+#ifdef CUDA_TWIN_HAS_LEVELS
+  if (__builtin_cpu_supports("x86-64-v4")) return 2;
+  if (__builtin_cpu_supports("x86-64-v3")) return 1;
+#endif
+  return 0;
+}
+
+const Level& chosen_level() {
+  static const std::int64_t best = best_level();
+  return kLevels[std::min(setting(Setting::kLevel), best)];
 }
 
 }  // namespace
 
+const char* level_name() {
+  return chosen_level().name;
+}
+
 const Opcode* opcode_of(const ptx::Instruction& instruction) {
-  // Never destroyed: modules are loaded while a process exits, too.
-  static const Rows& rows = *new Rows(best_rows());
+  const Rows& rows = chosen_level().rows();
   const auto found = rows.find(instruction.name);
   if (found == rows.end()) return nullptr;
   for (const Opcode* opcode : found->second) {

@@ -25,9 +25,13 @@ namespace cuda_twin {
   X(control)     /* bra brx call ret exit trap brkpt nanosleep */                                 \
   X(tensors)     /* ldmatrix mma movmatrix */
 
-/// The row that binds this instruction, of the best level that the host has. If rows of its name
-/// exist and none accepts it, the first: its bind function says what is wrong. Null if the twin has
-/// no opcode of this name.
+/// The vector level of the modules that are loaded now: "baseline", "v3" or "v4". It is that of
+/// Setting::kLevel, or the best one below that the host has.
+const char* level_name();
+
+/// The row of that level that binds this instruction. If rows of its name exist and none accepts
+/// it, the first: its bind function says what is wrong. Null if the twin has no opcode of this
+/// name.
 const Opcode* opcode_of(const ptx::Instruction& instruction);
 
 }  // namespace cuda_twin

@@ -22,6 +22,9 @@ int cuda_twin_set(const char* name, const char* value);
 /* All settings as the environment has them. A value that a setting does not have is reported on
  * stderr and left out, here and when the library is opened. */
 void cuda_twin_reset_settings(void);
+/* "baseline", "v3" or "v4": the vector instructions of the host's processor that execute the
+ * modules loaded from now on. */
+const char* cuda_twin_level(void);
 /* Waits for all work, drops all contexts, handles, counts and findings; the next cuInit() starts
  * anew. Not while another thread is in a call. */
 void cuda_twin_reset(void);
