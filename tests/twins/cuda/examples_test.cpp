@@ -490,6 +490,9 @@ TEST(CudaExamplesOfFamilies, LoadForANewerTarget) {
        {"redux.sync.min.abs.NaN.f32 x, y, mask;", "add.rp.ftz.f32x2 l0, l1, l2;",
         "fma.rp.ftz.f32x2 l0, l1, l2, l3;", "atom.shared.b128.cas wide, [sh], wide, wide1;",
         "atom.global.b128.exch wide, [gbl], wide1;",
+        "{ .reg .b8 small; cvt.rn.relu.f16x2.e2m1x2 p1, small; }",
+        "cvt.rn.satfinite.e2m3x2.f32 h0, f0, f1;", "cvt.rn.relu.f16x2.e3m2x2 p1, h0;",
+        "cvt.rs.f16x2.f32 p1, f0, f1, p2;", "cvt.rs.satfinite.e2m1x4.f32 h0, {f0, f1, f2, f3}, p2;",
         "ld.global.L2::evict_last.v8.f32 {f0, _, f2, f3, f4, f5, f6, f7}, [addr];"}) {
     EXPECT_EQ(load_text(kernel_of(code, "9.0", "sm_100a"), &log), CUDA_SUCCESS)
         << code << ": " << log;
@@ -519,8 +522,7 @@ TEST(CudaExamplesOfFamilies, RefusesThoseThatAreMissing) {
   Gpu gpu("b200");
   for (const char* code :
        {"fma.rn.oob.f16 h0, h1, h2, h3;", "fma.rn.oob.relu.bf16x2 p1, p2, p3, p4;",
-        "cvt.rs.f16x2.f32 p1, f0, f1, p2;", "cvt.rn.satfinite.e2m3x2.f32 h0, f0, f1;",
-        "ld.f32 d, [ptr].unified;", "prefetch.const.tensormap [ptr];",
+        "prefetch.const.tensormap [ptr];",
         "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {p1, p2}, {p1, p2, p3, p4}, {p5, p6}, "
         "{p1, p2};",
         "st.async.sys.release.global.u32 [gbl], r0;"}) {

@@ -41,6 +41,7 @@ struct Format {
   unsigned fraction, exponent;
   bool has_infinity = true;  // e4m3 has none: all but its NaN are numbers
   std::uint64_t nan = 0;     // canonical
+  bool has_nan = true;       // else `nan` is the number that a NaN becomes
   int bias() const { return (1 << (exponent - 1)) - 1; }
   unsigned bits() const { return fraction + exponent + 1; }
   std::uint64_t sign() const { return std::uint64_t{1} << (bits() - 1); }
@@ -53,6 +54,9 @@ inline constexpr Format kF64{52, 11, true, 0xFFF8000000000000u};
 inline constexpr Format kTf32{10, 8, true, 0};
 inline constexpr Format kE4m3{3, 4, false, 0x7F};
 inline constexpr Format kE5m2{2, 5, true, 0x7F};
+inline constexpr Format kE2m1{1, 2, false, 0x7, false};
+inline constexpr Format kE2m3{3, 2, false, 0x1F, false};
+inline constexpr Format kE3m2{2, 3, false, 0x1F, false};
 
 inline long double decode(std::uint64_t bits, const Format& f) {
   const std::uint64_t magnitude = bits & (f.sign() - 1);
@@ -64,7 +68,7 @@ inline long double decode(std::uint64_t bits, const Format& f) {
     return low == 0 ? sign * std::numeric_limits<long double>::infinity()
                     : std::numeric_limits<long double>::quiet_NaN();
   }
-  if (!f.has_infinity && magnitude == f.sign() - 1) {
+  if (!f.has_infinity && f.has_nan && magnitude == f.sign() - 1) {
     return std::numeric_limits<long double>::quiet_NaN();
   }
   const int unit = (field == 0 ? 1 : field) - f.bias() - static_cast<int>(f.fraction);

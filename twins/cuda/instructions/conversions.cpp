@@ -16,6 +16,7 @@ bool read_rounding(Binder& binder, CvtForm& form) {
     form.integer_rounding = static_cast<Rounding>(*i);
   } else {
     form.away = binder.take("rna");
+    form.stochastic = !form.away && binder.take("rs");
   }
   return true;
 }

@@ -18,6 +18,7 @@ struct CvtForm {
   std::optional<Rounding> rounding;          ///< rn rz rm rp
   std::optional<Rounding> integer_rounding;  ///< rni rzi rmi rpi
   bool away = false;                         ///< rna
+  bool stochastic = false;                   ///< rs
   bool ftz = false, sat = false, relu = false, satfinite = false;
   ptx::Type to = ptx::Type::kNone, from = ptx::Type::kNone;
 };
@@ -54,9 +55,16 @@ bool bind_cvt_pack(Binder& binder);
 
 /// f16 bf16 f32 f64, each from each. convert_floats.cpp
 Handler float_to_float(const CvtForm& form);
-/// tf32, f16x2, bf16x2 and fp8 pairs. convert_packed.cpp
+/// tf32 and packed floats. convert_packed.cpp
 bool bind_cvt_packed(Binder& binder, const CvtForm& form);
 bool is_packed_cvt(const CvtForm& form);
+/// An op with one register for each input.
+bool emit_packed(Binder& binder, const CvtForm& form, Handler run, unsigned inputs);
+/// Pairs of floats of 4, 6 and 8 bits. convert_bytes.cpp
+bool bind_cvt_bytes(Binder& binder, const CvtForm& form);
+bool is_bytes(ptx::Type type);
+/// .rs. convert_stochastic.cpp
+bool bind_cvt_stochastic(Binder& binder, const CvtForm& form);
 
 /// Integers of 32 or 64 bits to floats. convert_mixed.cpp
 Handler integer_to_float(const CvtForm& form, bool is_signed, unsigned bits);

@@ -1,8 +1,8 @@
-// cvt to tf32, to pairs of f16 and bf16, and from and to pairs of fp8.
+// cvt to tf32, and to pairs of f16 and bf16.
 #include "cuda/instructions/conversions.h"
 #include "cuda/instructions/lanes.h"
 #include "cuda/instructions/narrow.h"
-#include "cuda/program/builder.h"
+#include "cuda/instructions/small_floats.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
@@ -10,11 +10,6 @@ namespace {
 using ptx::Type;
 
 constexpr std::uint32_t kAway = 128;  // Op::extra: rna
-
-[[gnu::always_inline]] inline float with_relu(float value, bool relu) {
-  const float positive = value > 0 ? value : 0.0f;
-  return relu && value == value ? positive : value;
-}
 
 template <class Format>
 [[gnu::always_inline]] inline std::uint32_t one_half(float value, bool truncate, bool relu,
@@ -65,77 +60,6 @@ Next run_tf32(Warp& warp, const Op& op, LaneMask active) {
   return Next::kOn;
 }
 
-struct E4m3 {
-  [[gnu::always_inline]] static std::uint32_t narrow(float value) {
-    return float_to_e4m3_rn(value);
-  }
-  [[gnu::always_inline]] static float wide(std::uint32_t bits) {
-    return e4m3_to_float(static_cast<std::uint8_t>(bits));
-  }
-};
-struct E5m2 {
-  [[gnu::always_inline]] static std::uint32_t narrow(float value) {
-    return float_to_e5m2_rn(value);
-  }
-  [[gnu::always_inline]] static float wide(std::uint32_t bits) {
-    return e5m2_to_float(static_cast<std::uint8_t>(bits));
-  }
-};
-
-template <class Format>
-Next run_bytes_of_floats(Warp& warp, const Op& op, LaneMask active) {
-  auto* to = lanes_of<std::uint32_t>(warp, op.args[0]);
-  const auto* a = lanes_of<float>(warp, op.args[1]);
-  const auto* b = lanes_of<float>(warp, op.args[2]);
-  const bool relu = (op.extra & kCvtRelu) != 0;
-  each_lane(to, active, [=](unsigned i) {
-    return Format::narrow(with_relu(a[i], relu)) << 8 | Format::narrow(with_relu(b[i], relu));
-  });
-  return Next::kOn;
-}
-
-template <class Format>
-Next run_bytes_of_halves(Warp& warp, const Op& op, LaneMask active) {
-  auto* to = lanes_of<std::uint32_t>(warp, op.args[0]);
-  const auto* a = lanes_of<std::uint32_t>(warp, op.args[1]);
-  const bool relu = (op.extra & kCvtRelu) != 0;
-  each_lane(to, active, [=](unsigned i) {
-    const float high = half_to_float(static_cast<std::uint16_t>(a[i] >> 16));
-    const float low = half_to_float(static_cast<std::uint16_t>(a[i]));
-    return Format::narrow(with_relu(high, relu)) << 8 | Format::narrow(with_relu(low, relu));
-  });
-  return Next::kOn;
-}
-
-template <class Format>
-Next run_halves_of_bytes(Warp& warp, const Op& op, LaneMask active) {
-  auto* to = lanes_of<std::uint32_t>(warp, op.args[0]);
-  const auto* a = lanes_of<std::uint32_t>(warp, op.args[1]);
-  const bool relu = (op.extra & kCvtRelu) != 0;
-  each_lane(to, active, [=](unsigned i) {
-    const std::uint32_t high = float_to_half_rn(with_relu(Format::wide(a[i] >> 8 & 0xFF), relu));
-    return high << 16 | float_to_half_rn(with_relu(Format::wide(a[i] & 0xFF), relu));
-  });
-  return Next::kOn;
-}
-
-bool is_bytes(Type type) {
-  return type == Type::kE4m3x2 || type == Type::kE5m2x2;
-}
-
-bool emit_packed(Binder& binder, const CvtForm& form, Handler run, unsigned inputs) {
-  if (form.ftz || form.sat || form.integer_rounding) {
-    return binder.fail("it has no .ftz, .sat or integer rounding");
-  }
-  if (!binder.expect_operands(inputs + 1, inputs + 1)) return false;
-  const Arg to = binder.destination(0, form.to);
-  const Arg a = binder.source(1, form.from);
-  const Arg b = inputs == 2 ? binder.source(2, form.from) : Arg{};
-  if (binder.failed()) return false;
-  binder.emit(run, OpKind::kConvert, {to, a, b}).extra = flags_of(form) | (form.away ? kAway : 0);
-  return binder.finish();
-}
-
 bool bind_tf32(Binder& binder, const CvtForm& form) {
   if (form.from != Type::kF32) return binder.fail("tf32 is from f32 only");
   if (form.away && form.relu) return binder.fail(".rna has no .relu");
@@ -160,41 +84,31 @@ bool bind_pair(Binder& binder, const CvtForm& form) {
                      form.to == Type::kF16x2 ? run_pair<F16Format> : run_pair<Bf16Format>, 2);
 }
 
-bool needs_bytes(Binder& binder, const CvtForm& form) {
-  if (form.rounding != Rounding::kNearest) return binder.fail("it needs .rn");
-  const bool later = binder.builder().module().target.sm >= 90;
-  return binder.need(later ? ptx::Version{7, 8} : ptx::Version{8, 1}, 89);
-}
-
-bool bind_bytes(Binder& binder, const CvtForm& form) {
-  if (!needs_bytes(binder, form)) return false;
-  const bool e4m3 = form.to == Type::kE4m3x2 || form.from == Type::kE4m3x2;
-  if (form.to == Type::kF16x2) {
-    if (form.satfinite) return binder.fail("it has no .satfinite");
-    return emit_packed(binder, form, e4m3 ? run_halves_of_bytes<E4m3> : run_halves_of_bytes<E5m2>,
-                       1);
-  }
-  if (!is_bytes(form.to)) return binder.fail("fp8 is to f16x2 only");
-  if (!form.satfinite) return binder.fail("it needs .satfinite");
-  if (form.from == Type::kF32) {
-    return emit_packed(binder, form, e4m3 ? run_bytes_of_floats<E4m3> : run_bytes_of_floats<E5m2>,
-                       2);
-  }
-  if (form.from != Type::kF16x2) return binder.fail("fp8 is from f32 or f16x2 only");
-  return emit_packed(binder, form, e4m3 ? run_bytes_of_halves<E4m3> : run_bytes_of_halves<E5m2>, 1);
-}
-
 }  // namespace
+
+bool emit_packed(Binder& binder, const CvtForm& form, Handler run, unsigned inputs) {
+  if (form.ftz || form.sat || form.integer_rounding) {
+    return binder.fail("it has no .ftz, .sat or integer rounding");
+  }
+  if (!binder.expect_operands(inputs + 1, inputs + 1)) return false;
+  const Arg to = binder.destination(0, form.to);
+  const Arg a = binder.source(1, form.from);
+  const Arg b = inputs == 2 ? binder.source(2, form.from) : Arg{};
+  if (binder.failed()) return false;
+  binder.emit(run, OpKind::kConvert, {to, a, b}).extra = flags_of(form) | (form.away ? kAway : 0);
+  return binder.finish();
+}
 
 bool is_packed_cvt(const CvtForm& form) {
   const auto packed = [](Type type) {
     return is_bytes(type) || type == Type::kF16x2 || type == Type::kBf16x2 || type == Type::kTf32;
   };
-  return packed(form.to) || packed(form.from);
+  return form.stochastic || packed(form.to) || packed(form.from);
 }
 
 bool bind_cvt_packed(Binder& binder, const CvtForm& form) {
-  if (is_bytes(form.to) || is_bytes(form.from)) return bind_bytes(binder, form);
+  if (form.stochastic) return bind_cvt_stochastic(binder, form);
+  if (is_bytes(form.to) || is_bytes(form.from)) return bind_cvt_bytes(binder, form);
   if (form.to == Type::kTf32) return bind_tf32(binder, form);
   if (form.to == Type::kF16x2 || form.to == Type::kBf16x2) {
     if (form.away) return binder.fail(".rna is for tf32");

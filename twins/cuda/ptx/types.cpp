@@ -12,7 +12,7 @@ struct TypeRow {
 };
 
 /// In the order of Type.
-constexpr std::array<TypeRow, 29> kTypes{{
+constexpr std::array<TypeRow, 38> kTypes{{
     {"", 0, Kind::kNone},         {"pred", 1, Kind::kPred},       {"b8", 8, Kind::kBits},
     {"b16", 16, Kind::kBits},     {"b32", 32, Kind::kBits},       {"b64", 64, Kind::kBits},
     {"b128", 128, Kind::kBits},   {"u8", 8, Kind::kUnsigned},     {"u16", 16, Kind::kUnsigned},
@@ -22,7 +22,10 @@ constexpr std::array<TypeRow, 29> kTypes{{
     {"f32", 32, Kind::kFloat},    {"f64", 64, Kind::kFloat},      {"f16x2", 32, Kind::kFloat},
     {"bf16x2", 32, Kind::kFloat}, {"u16x2", 32, Kind::kUnsigned}, {"s16x2", 32, Kind::kSigned},
     {"e4m3", 8, Kind::kFloat},    {"e5m2", 8, Kind::kFloat},      {"e4m3x2", 16, Kind::kFloat},
-    {"e5m2x2", 16, Kind::kFloat}, {"f32x2", 64, Kind::kFloat},
+    {"e5m2x2", 16, Kind::kFloat}, {"f32x2", 64, Kind::kFloat},    {"e2m1x2", 8, Kind::kFloat},
+    {"e2m3x2", 16, Kind::kFloat}, {"e3m2x2", 16, Kind::kFloat},   {"ue8m0x2", 16, Kind::kFloat},
+    {"e4m3x4", 32, Kind::kFloat}, {"e5m2x4", 32, Kind::kFloat},   {"e2m1x4", 16, Kind::kFloat},
+    {"e2m3x4", 32, Kind::kFloat}, {"e3m2x4", 32, Kind::kFloat},
 }};
 
 const TypeRow& row_of(Type type) {

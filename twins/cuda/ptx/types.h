@@ -37,6 +37,15 @@ enum class Type : std::uint8_t {
   kE4m3x2,
   kE5m2x2,
   kF32x2,
+  kE2m1x2,
+  kE2m3x2,
+  kE3m2x2,
+  kUe8m0x2,
+  kE4m3x4,
+  kE5m2x4,
+  kE2m1x4,
+  kE2m3x4,
+  kE3m2x4,
 };  // clang-format off keeps the groups
 
 enum class Kind : std::uint8_t { kNone, kPred, kBits, kUnsigned, kSigned, kFloat };
