@@ -492,7 +492,8 @@ TEST(CudaExamplesOfFamilies, LoadForANewerTarget) {
         "atom.global.b128.exch wide, [gbl], wide1;",
         "{ .reg .b8 small; cvt.rn.relu.f16x2.e2m1x2 p1, small; }",
         "cvt.rn.satfinite.e2m3x2.f32 h0, f0, f1;", "cvt.rn.relu.f16x2.e3m2x2 p1, h0;",
-        "cvt.rs.f16x2.f32 p1, f0, f1, p2;", "cvt.rs.satfinite.e2m1x4.f32 h0, {f0, f1, f2, f3}, p2;",
+        "ld.f32 d, [ptr].unified;", "cvt.rs.f16x2.f32 p1, f0, f1, p2;",
+        "cvt.rs.satfinite.e2m1x4.f32 h0, {f0, f1, f2, f3}, p2;",
         "ld.global.L2::evict_last.v8.f32 {f0, _, f2, f3, f4, f5, f6, f7}, [addr];"}) {
     EXPECT_EQ(load_text(kernel_of(code, "9.0", "sm_100a"), &log), CUDA_SUCCESS)
         << code << ": " << log;

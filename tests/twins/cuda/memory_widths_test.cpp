@@ -263,5 +263,41 @@ TEST(CudaMemoryWidths, VectorsThatAreTooWide) {
   }
 }
 
+TEST(CudaMemoryWidths, UnifiedLoadsReadAsOthersDo) {
+  Gpu gpu;
+  Buffer<std::uint32_t> data({1, 2, 3, 4, 5, 6, 7, 8});
+  const auto loads = [](const std::string& code, const char* version, const char* target) {
+    return module(
+        ".visible .entry k(.param .u64 p) {\n  .reg .b64 %a, %policy;\n"
+        "  .reg .b32 %v, %w;\n  ld.param.u64 %a, [p];\n  mov.b64 %policy, 0;\n  " +
+            code + "\n  st.global.u32 [%a], %v;\n  ret;\n}\n",
+        version, target);
+  };
+  struct Row {
+    const char* load;
+    std::uint32_t value;
+  };
+  for (const Row& row : {Row{"ld.global.u32 %v, [%a+8].unified;", 3},
+                         Row{"ld.weak.v2.u32 {%w, %v}, [%a+8].unified;", 4},
+                         Row{"ld.L2::cache_hint.u32 %v, [%a+16].unified, %policy;", 5}}) {
+    ASSERT_EQ(launch(loads(row.load, "8.0", "sm_90"), "k", Dim(1), Dim(1), {&data.address}),
+              CUDA_SUCCESS)
+        << row.load;
+    EXPECT_EQ(data.read()[0], row.value);
+    CUmodule loaded = nullptr;
+    std::string log;
+    EXPECT_EQ(load(loads(row.load, "7.8", "sm_90"), &loaded, &log), CUDA_ERROR_INVALID_PTX);
+    EXPECT_EQ(load(loads(row.load, "8.0", "sm_80"), &loaded, &log), CUDA_ERROR_INVALID_PTX);
+  }
+  for (const char* wrong :
+       {"ld.volatile.global.u32 %v, [%a].unified;", "ld.relaxed.gpu.global.u32 %v, [%a].unified;",
+        "ld.global.nc.u32 %v, [%a].unified;", "ld.global.unified.u32 %v, [%a];",
+        "st.global.u32 [%a].unified, %v;", "atom.global.add.u32 %v, [%a].unified, 1;"}) {
+    CUmodule loaded = nullptr;
+    std::string log;
+    EXPECT_EQ(load(loads(wrong, "8.0", "sm_90"), &loaded, &log), CUDA_ERROR_INVALID_PTX) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace memory_widths_test

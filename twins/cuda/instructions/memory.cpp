@@ -18,6 +18,7 @@ struct Access {
   bool is_weak = false;  ///< and it says so
   bool is_volatile = false;
   bool is_mmio = false;
+  bool is_cached = false;  ///< .nc
 };
 
 /// .weak, .volatile, .relaxed.SCOPE, .acquire.SCOPE (loads), .release.SCOPE (stores),
@@ -50,7 +51,8 @@ bool take_cache_operation(Binder& binder, Access& access) {
   const auto cache = access.is_store ? binder.take_one_of({"wb", "cg", "cs", "wt"})
                                      : binder.take_one_of({"ca", "cg", "cs", "lu", "cv"});
   access.hints.operation = cache.has_value();
-  if (access.is_store || !binder.take("nc")) return true;
+  access.is_cached = !access.is_store && binder.take("nc");
+  if (!access.is_cached) return true;
   if (access.extra.space != PtxSpace::kGlobal) return binder.fail(".nc is for .global");
   if (access.extra.strong || access.is_weak) return binder.fail(".nc excludes other semantics");
   if (cache && *cache > 2) return binder.fail(".nc has .ca, .cg and .cs");
@@ -160,9 +162,16 @@ bool emit_load(Binder& binder, Type type, MemoryExtra extra, bool policy) {
   return binder.finish();
 }
 
+/// The variable has a copy that all devices share: here each address is that of one place.
+bool take_unified(Binder& binder, const Access& access) {
+  if (!binder.take(ptx::kUnified)) return true;
+  if (access.extra.strong || access.is_cached) return binder.fail(".unified is for weak loads");
+  return binder.need({8, 0}, 90);
+}
+
 bool bind_load(Binder& binder) {
   Access access;
-  if (!take_access(binder, access)) return false;
+  if (!take_access(binder, access) || !take_unified(binder, access)) return false;
   const Type type = take_memory_type(binder, access.extra, access.hints);
   if (type == Type::kNone || !binder.expect_operands(2, 3)) return false;
   return emit_load(binder, type, access.extra, access.hints.policy);

@@ -49,7 +49,10 @@ bool FunctionReader::instruction() {
   if (!tokens_.at_sign(";")) {
     do {
       if (result.operands.size() >= kMostItems) return tokens_.fail("there are too many operands");
-      if (!operand(result.operands.emplace_back(), 0)) return false;
+      Operand& last = result.operands.emplace_back();
+      if (!operand(last, 0)) return false;
+      const bool unified = last.kind == Operand::Kind::kAddress && tokens_.take_dot("unified");
+      if (unified) result.modifiers.emplace_back(kUnified);
     } while (tokens_.take_sign(","));
   }
   if (!tokens_.expect(";")) return false;

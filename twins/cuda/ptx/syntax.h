@@ -74,6 +74,9 @@ struct Operand {
   bool is_sink() const { return kind == Kind::kSink; }
 };
 
+/// The modifier for an address that .unified follows. No other modifier is written so.
+inline constexpr std::string_view kUnified = "].unified";
+
 struct Instruction {
   Line line = 0;
   std::string name;                    ///< "mad"
