@@ -220,23 +220,23 @@ CUDA_MEMCPY3D_PEER LongProgram::peer_box(CUdeviceptr to, CUdeviceptr from, CUcon
   return copy;
 }
 
-/// The words 0, 1, ... go through all kinds of copies.
+/// The words 0, 1, ... go through all kinds of copies, each to a place that has other words.
 void LongProgram::add_copies() {
   constexpr unsigned kKinds = kCopies | kWorks | kWaits;
   add("cuMemcpyHtoD", kKinds, [this] { return cuMemcpyHtoD(plain_, from_.data(), kBytes); });
   add("cuMemcpyDtoD", kKinds, [this] { return cuMemcpyDtoD(other_, plain_, kBytes); });
   add("cuMemcpy", kKinds, [this] { return cuMemcpy(managed_, other_, kBytes); });
   add("cuMemcpyPeer", kKinds,
-      [this] { return cuMemcpyPeer(plain_, context_, managed_, context_, kBytes); });
+      [this] { return cuMemcpyPeer(slot(1), context_, managed_, context_, kBytes); });
   add("cuMemcpy3D", kKinds, [this] {
-    const CUDA_MEMCPY3D copy = box(other_ + kBytes, plain_);
+    const CUDA_MEMCPY3D copy = box(slot(2), slot(1));
     return cuMemcpy3D(&copy);
   });
   add("cuMemcpy3DPeer", kKinds, [this] {
-    const CUDA_MEMCPY3D_PEER copy = peer_box(plain_, other_ + kBytes, context_);
+    const CUDA_MEMCPY3D_PEER copy = peer_box(slot(3), slot(2), context_);
     return cuMemcpy3DPeer(&copy);
   });
-  add("cuMemcpyDtoH", kKinds, [this] { return cuMemcpyDtoH(pinned_, plain_, kBytes); });
+  add("cuMemcpyDtoH", kKinds, [this] { return cuMemcpyDtoH(pinned_, slot(3), kBytes); });
   add("cuMemcpy2D", kKinds, [this] {
     const CUDA_MEMCPY2D copy = rows(true);
     return cuMemcpy2D(&copy);
@@ -267,28 +267,37 @@ void LongProgram::add_asynchronous_work() {
   add("cuMemcpyDtoHAsync", kCopy,
       [this] { return cuMemcpyDtoHAsync(pinned_, plain_, kBytes, main_); });
   add("cuMemcpyHtoDAsync", kCopy,
-      [this] { return cuMemcpyHtoDAsync(other_, pinned_, kBytes, main_); });
+      [this] { return cuMemcpyHtoDAsync(slot(4), pinned_, kBytes, main_); });
   add("cuMemcpyDtoDAsync", kCopy,
-      [this] { return cuMemcpyDtoDAsync(plain_, other_, kBytes, main_); });
-  add("cuMemcpyAsync", kCopy, [this] { return cuMemcpyAsync(other_, plain_, kBytes, main_); });
+      [this] { return cuMemcpyDtoDAsync(slot(5), slot(4), kBytes, main_); });
+  add("cuMemcpyAsync", kCopy, [this] { return cuMemcpyAsync(slot(6), slot(5), kBytes, main_); });
   add("cuMemcpyPeerAsync", kCopy,
-      [this] { return cuMemcpyPeerAsync(plain_, context_, other_, context_, kBytes, main_); });
+      [this] { return cuMemcpyPeerAsync(slot(7), context_, slot(6), context_, kBytes, main_); });
   add("cuMemcpy3DAsync", kCopy, [this] {
-    const CUDA_MEMCPY3D copy = box(other_ + kBytes, plain_);
+    const CUDA_MEMCPY3D copy = box(slot(8), slot(7));
     return cuMemcpy3DAsync(&copy, main_);
   });
   add("cuMemcpy3DPeerAsync", kCopy, [this] {
-    const CUDA_MEMCPY3D_PEER copy = peer_box(plain_, other_ + kBytes, context_);
+    const CUDA_MEMCPY3D_PEER copy = peer_box(slot(9), slot(8), context_);
     return cuMemcpy3DPeerAsync(&copy, main_);
   });
   add("cuMemcpyDtoHAsync", kCopy,
-      [this] { return cuMemcpyDtoHAsync(registered_.data(), plain_, kBytes, main_); });
+      [this] { return cuMemcpyDtoHAsync(registered_.data(), slot(9), kBytes, main_); });
   add("cuMemcpy2DAsync", kCopy, [this] {
     const CUDA_MEMCPY2D copy = rows(true);
     return cuMemcpy2DAsync(&copy, main_);
   });
   add("cuStreamSynchronize", kWaits, [this] { return cuStreamSynchronize(main_); });
   expect(registered_.data(), 9);
+  add("cuMemcpy2D", kCopy | kWaits, [this] {
+    const CUDA_MEMCPY2D copy = rows(false);
+    return cuMemcpy2D(&copy);
+  });
+  add(nullptr, 0, [this] {
+    for (unsigned i = 0; i < kCount; ++i)
+      if (words_in<unsigned>(mapped_)[i] != 9) return CUDA_ERROR_ASSERT;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult LongProgram::launch(CUdeviceptr address, CUstream stream) const {

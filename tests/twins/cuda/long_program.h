@@ -77,6 +77,8 @@ class LongProgram {
   void add_graph_launches();
   void add_ends();
 
+  /// A place that no other step writes.
+  CUdeviceptr slot(std::size_t number) const { return other_ + number * kBytes; }
   CUresult launch(CUdeviceptr address, CUstream stream) const;
   CUDA_MEMCPY2D rows(bool to_device);
   static CUDA_MEMCPY3D box(CUdeviceptr to, CUdeviceptr from);
