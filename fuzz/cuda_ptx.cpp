@@ -1,5 +1,7 @@
-// PTX: any text is read and decoded, or refused with a line and a reason.
+// PTX: any text is read and decoded, or refused with a line and a reason. Kernels that load are
+// launched: they end, or fail.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +13,8 @@
 
 #include "cuda/program/program.h"
 #include "cuda/ptx/parser.h"
+#include "cuda_twin/control.h"
+#include "cuda_twin/driver.h"
 
 namespace {
 
@@ -65,6 +69,47 @@ std::vector<std::size_t> token_starts(std::string_view text) {
   return starts;
 }
 
+void start_driver() {
+  cuda_twin_reset_settings();
+  cuda_twin_reset();
+  require(cuda_twin_set("CUDA_TWIN_MEMORY", "67108864") == 1);
+  require(cuda_twin_set("CUDA_TWIN_FINDINGS", "record") == 1);
+  require(cuda_twin_set("CUDA_TWIN_INSTRUCTIONS", "2000") == 1);
+  require(cuda_twin_set("CUDA_TWIN_THREADS", "1") == 1);
+  require(cuInit(0) == CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  require(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+  require(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+}
+
+/// One warp of each kernel, whose parameters are zeros. False after an error of the context.
+bool launch_all(const Program& program, CUmodule module) {
+  std::array<std::byte, 32768> parameters{};
+  std::size_t bytes = parameters.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, parameters.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &bytes, CU_LAUNCH_PARAM_END};
+  for (const KernelInfo& kernel : program.kernels) {
+    CUfunction function = nullptr;
+    if (cuModuleGetFunction(&function, module, kernel.function.name.c_str()) != CUDA_SUCCESS) {
+      continue;
+    }
+    (void)cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, extra);
+    if (cuCtxSynchronize() != CUDA_SUCCESS) return false;
+  }
+  return true;
+}
+
+/// The driver starts again after an error only: that takes longer than the rest.
+void launch(const Program& program, const std::string& text) {
+  static bool started = false;
+  if (!started) start_driver();
+  started = true;
+  CUmodule module = nullptr;
+  if (cuModuleLoadData(&module, text.c_str()) != CUDA_SUCCESS) return;
+  started = launch_all(program, module) && cuModuleUnload(module) == CUDA_SUCCESS;
+  cuda_twin_drop_findings();
+}
+
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t count, std::size_t most);
@@ -102,6 +147,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
     require_reason(*error, count);
     return 0;
   }
-  require_program(*std::get<std::shared_ptr<const Program>>(built));
+  const Program& program = *std::get<std::shared_ptr<const Program>>(built);
+  require_program(program);
+  launch(program, std::string(text));
   return 0;
 }
