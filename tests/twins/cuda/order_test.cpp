@@ -1,7 +1,9 @@
 // Work that is ordered by other means than one stream or event, so that no race is reported; and
 // sizes whose sums exceed 64 bits. Thread is in the names for the run with ThreadSanitizer.
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -111,6 +113,98 @@ TEST(OrderThreads, AHostFunctionTellsThatTheWorkBeforeItHasEnded) {
   TWIN_OK(kernels.add_one(numbers.address, 32, second));
   TWIN_OK(cuCtxSynchronize());
   EXPECT_EQ(numbers.read(), std::vector<unsigned>(32, 2u));
+  TWIN_OK(cuStreamDestroy(first));
+  TWIN_OK(cuStreamDestroy(second));
+}
+
+/// Which of two kernels, launched 1 ms apart in streams of their own, took its ticket first. The
+/// streams have worked before.
+int first_to_run(const char* seed) {
+  const Gpu gpu;
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_ORDER", seed), 1);
+  CUmodule loaded = nullptr;
+  CUfunction take = nullptr;
+  TWIN_OK(twin_test::load(twin_test::module(R"(
+.visible .entry take(.param .u64 counter, .param .u64 slot) {
+  .reg .b64 %at;
+  .reg .b32 %ticket;
+  ld.param.u64 %at, [counter];
+  atom.global.relaxed.gpu.add.u32 %ticket, [%at], 1;
+  ld.param.u64 %at, [slot];
+  st.global.u32 [%at], %ticket;
+  ret;
+})"),
+                          &loaded));
+  TWIN_OK(cuModuleGetFunction(&take, loaded, "take"));
+  Buffer<unsigned> counter(1, 0u);
+  const Buffer<unsigned> tickets(2, 9u);
+  std::array<CUstream, 2> streams = {new_stream(), new_stream()};
+  for (const int apart : {0, 1}) {
+    counter.write({0u});
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      CUdeviceptr slot = tickets.address + 4 * i;
+      void* arguments[] = {&counter.address, &slot};
+      TWIN_OK(cuLaunchKernel(take, 1, 1, 1, 1, 1, 1, 0, streams[i], arguments, nullptr));
+      std::this_thread::sleep_for(std::chrono::milliseconds(apart));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * apart));
+    TWIN_OK(cuCtxSynchronize());
+  }
+  for (const CUstream stream : streams) TWIN_OK(cuStreamDestroy(stream));
+  TWIN_OK(cuModuleUnload(loaded));
+  const std::vector<unsigned> taken = tickets.read();
+  EXPECT_EQ(taken[0] + taken[1], 1u);
+  return taken[0] == 0 ? 0 : 1;
+}
+
+TEST(OrderThreads, SeedsLetStreamsOvertakeEachOther) {
+  std::array<int, 2> times{};
+  for (int seed = 1; seed <= 40; ++seed) {
+    ++times[static_cast<std::size_t>(first_to_run(std::to_string(seed).c_str()))];
+  }
+  EXPECT_GT(times[0], 0);
+  EXPECT_GT(times[1], 0);
+}
+
+/// Seconds that records of an event take, where the host waits with this function.
+template <class Wait>
+double seconds_of_records(CUstream stream, CUevent event, Wait wait) {
+  constexpr int kMany = 200;
+  const auto started = std::chrono::steady_clock::now();
+  for (int i = 0; i < kMany; ++i) TWIN_OK(cuEventRecord(event, stream));
+  wait();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+/// A query of a stream waits for nothing: without others its work comes up to 4 ms late.
+TEST(OrderThreads, WorkThatSomethingWaitsForIsNotHeldBack) {
+  const Gpu gpu;
+  EXPECT_EQ(cuda_twin_set("CUDA_TWIN_ORDER", "1"), 1);
+  const CUstream first = new_stream();
+  const CUstream second = new_stream();
+  CUevent event = nullptr;
+  TWIN_OK(cuEventCreate(&event, 0));
+  const auto poll = [&] {
+    while (cuStreamQuery(first) == CUDA_ERROR_NOT_READY) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  const auto wait_for_stream = [&] { TWIN_OK(cuStreamSynchronize(first)); };
+  const auto wait_for_event = [&] { TWIN_OK(cuEventSynchronize(event)); };
+  const auto wait_in_stream = [&] {
+    TWIN_OK(cuStreamWaitEvent(second, event, 0));
+    TWIN_OK(cuStreamSynchronize(second));
+  };
+  // A machine with other work may be slow once, not each time.
+  std::array<bool, 3> fast{};
+  for (int time = 0; time < 5; ++time) {
+    const double late = seconds_of_records(first, event, poll);
+    fast[0] |= seconds_of_records(first, event, wait_for_stream) < late / 2;
+    fast[1] |= seconds_of_records(first, event, wait_for_event) < late / 2;
+    fast[2] |= seconds_of_records(first, event, wait_in_stream) < late / 2;
+  }
+  EXPECT_EQ(fast, (std::array<bool, 3>{true, true, true}));
+  TWIN_OK(cuEventDestroy(event));
   TWIN_OK(cuStreamDestroy(first));
   TWIN_OK(cuStreamDestroy(second));
 }

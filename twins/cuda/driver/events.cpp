@@ -66,7 +66,7 @@ CUresult elapsed(float* milliseconds, CUevent from, CUevent to) {
   std::uint64_t times[2] = {};
   for (int i = 0; i < 2; ++i) {
     const Event& event = i == 0 ? *first : *last;
-    const std::lock_guard lock(const_cast<std::mutex&>(event.mutex));
+    const std::lock_guard lock(event.mutex);
     if (event.recorded == 0) return refuse(CUDA_ERROR_INVALID_HANDLE, "an event was not recorded");
     if (event.pending.count(event.recorded) != 0) return CUDA_ERROR_NOT_READY;
     times[i] = event.nanoseconds;
@@ -90,6 +90,7 @@ CUresult perform_record(const RecordWork& work) {
 
 CUresult perform_wait(Context& context, const WaitWork& work) {
   Event& event = *work.event;
+  hurry(event);
   std::unique_lock lock(event.mutex);
   const auto done = [&] { return event.pending.count(work.record) == 0; };
   while (!done() && !context.destroyed) {
@@ -145,6 +146,7 @@ CUresult cuEventQuery(CUevent event) {
     std::shared_ptr<Event> found;
     CUDA_TWIN_TRY(event_of(event, found));
     CUDA_TWIN_TRY(refuse_synchronize(found));
+    hurry(*found);  // programs that poll make progress
     {
       const std::lock_guard lock(found->mutex);
       if (found->pending.count(found->recorded) != 0) return CUDA_ERROR_NOT_READY;
@@ -159,6 +161,7 @@ CUresult cuEventSynchronize(CUevent event) {
     std::shared_ptr<Event> found;
     CUDA_TWIN_TRY(event_of(event, found));
     CUDA_TWIN_TRY(refuse_synchronize(found));
+    hurry(*found);
     {
       std::unique_lock lock(found->mutex);
       const std::uint64_t record = found->recorded;

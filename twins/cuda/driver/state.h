@@ -98,6 +98,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   std::deque<Item> queue;
   std::uint64_t submitted = 0;  ///< ticket of the last piece of work
   std::uint64_t completed = 0;
+  std::uint64_t urgent = 0;       ///< ticket up to which work is not held back: something waits
   bool closing = false;           ///< no more work comes: the thread ends when the queue is empty
   bool started = false;           ///< it has a thread
   std::uint64_t last_number = 0;  ///< of its last piece of work, for races
@@ -111,12 +112,14 @@ struct Event {
   std::weak_ptr<Context> context;
   CUevent handle = nullptr;
   unsigned flags = 0;
-  std::mutex mutex;  ///< guards all below
+  mutable std::mutex mutex;  ///< guards all below
   std::condition_variable changed;
   std::uint64_t recorded = 0;         ///< number of the last record; 0: never
   std::set<std::uint64_t> pending;    ///< records submitted, not executed
   std::uint64_t nanoseconds = 0;      ///< when the last record was executed
   std::uint64_t number = 0;           ///< of the last record as a piece of work, for races
+  std::weak_ptr<Stream> stream;       ///< of the last record
+  std::uint64_t ticket = 0;           ///< of the last record in `stream`
   std::shared_ptr<Capture> capture;   ///< recorded in a capture since. Driver::graphs_mutex
   std::vector<Node*> captured_nodes;  ///< that a wait depends on. Driver::graphs_mutex
 };

@@ -65,14 +65,16 @@ void note_value(const Work& work, std::uint64_t number) {
   state.value_writes[write->to] = number;
 }
 
-/// A record has its number from now on.
-void number_record(Work& work, std::uint64_t number) {
+/// A record has its number and its place from now on.
+void number_record(Work& work, Stream& stream, const Submitted& submitted) {
   auto* const record = std::get_if<RecordWork>(&work);
   if (record == nullptr || record->event == nullptr) return;
   const std::lock_guard lock(record->event->mutex);
   record->record = ++record->event->recorded;
   record->event->pending.insert(record->record);
-  record->event->number = number;
+  record->event->number = submitted.number;
+  record->event->stream = stream.weak_from_this();
+  record->event->ticket = submitted.ticket;
 }
 
 }  // namespace
@@ -89,7 +91,7 @@ Submitted enqueue(Context& context, Stream& stream, Work work) {
   Submitted submitted;
   submitted.number = driver().space->works().after(before.numbers, name_of_work(work));
   submitted.ticket = ++stream.submitted;
-  number_record(work, submitted.number);
+  number_record(work, stream, submitted);
   note_value(work, submitted.number);
   stream.last_number = submitted.number;
   if (const auto* const graph = std::get_if<GraphWork>(&work); graph && graph->launch) {

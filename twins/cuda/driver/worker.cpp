@@ -41,6 +41,29 @@ std::uint64_t last_number_of(Stream& stream) {
   return stream.last_number;
 }
 
+/// Under Stream::mutex.
+void make_urgent(Stream& stream, std::uint64_t ticket) {
+  if (ticket <= stream.urgent) return;
+  stream.urgent = ticket;
+  stream.changed.notify_all();
+}
+
+std::uint64_t random_of(std::uint64_t number) {
+  return mix(static_cast<std::uint64_t>(setting(Setting::kOrder)) * 0x10001U + number);
+}
+
+/// With a seed, every other piece of work starts up to 4 ms late, so that streams overtake each
+/// other. Work that something waits for starts at once.
+void hold_back(Stream& stream, const Stream::Item& item) {
+  constexpr std::uint64_t kMostMicroseconds = 4000;
+  if (setting(Setting::kOrder) == 0) return;
+  const std::uint64_t random = random_of(item.number);
+  if ((random & 1U) == 0) return;
+  std::unique_lock lock(stream.mutex);
+  stream.changed.wait_for(lock, std::chrono::microseconds((random >> 8) % kMostMicroseconds),
+                          [&] { return stream.urgent >= item.ticket || stream.closing; });
+}
+
 void work_until_closed(const std::shared_ptr<Stream>& stream) {
   Stream::Item item;
   while (take(*stream, item)) {
@@ -49,7 +72,7 @@ void work_until_closed(const std::shared_ptr<Stream>& stream) {
     }
     const std::shared_ptr<Context> context = stream->context.lock();
     if (context != nullptr) {
-      delay(item.number);
+      hold_back(*stream, item);
       perform_in_turn(*context, item.work, item.number);
       delay(~item.number);  // an event may complete before its stream is idle
     }
@@ -74,9 +97,8 @@ void work_until_closed(const std::shared_ptr<Stream>& stream) {
 }  // namespace
 
 void delay(std::uint64_t number) {
-  const auto seed = static_cast<std::uint64_t>(setting(Setting::kOrder));
-  if (seed == 0) return;
-  const std::uint64_t random = mix(seed * 0x10001U + number);
+  if (setting(Setting::kOrder) == 0) return;
+  const std::uint64_t random = random_of(number);
   if ((random & 3U) == 0) return;
   if ((random & 3U) == 1) {
     std::this_thread::yield();
@@ -116,8 +138,22 @@ void close_streams(Context& context) {
   context.of_threads.clear();
 }
 
+void hurry(const Event& event) {
+  std::shared_ptr<Stream> stream;
+  std::uint64_t ticket = 0;
+  {
+    const std::lock_guard lock(event.mutex);
+    stream = event.stream.lock();
+    ticket = event.ticket;
+  }
+  if (stream == nullptr) return;
+  const std::lock_guard lock(stream->mutex);
+  make_urgent(*stream, ticket);
+}
+
 void wait_for(Stream& stream, std::uint64_t ticket) {
   std::unique_lock lock(stream.mutex);
+  make_urgent(stream, ticket);
   stream.changed.wait(lock, [&] { return stream.completed >= ticket; });
 }
 

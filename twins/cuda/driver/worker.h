@@ -20,4 +20,8 @@ std::string name_of_work(const Work& work);
 /// A seeded pause of some microseconds, if CUDA_TWIN_ORDER is set.
 void delay(std::uint64_t number);
 
+/// The work up to the event's last record is not held back, as something waits for it. The event
+/// is not locked.
+void hurry(const Event& event);
+
 }  // namespace cuda_twin
