@@ -1,4 +1,5 @@
-// Failures on request. each_call_test.cpp has them at each call of a long program.
+// Failures on request. each_call_test.cpp has them at each call of a long program. Thread is in the
+// names for the run with ThreadSanitizer.
 #include <string>
 
 #include "vectors.h"
@@ -9,7 +10,7 @@ using twin_test::Buffer;
 using twin_test::Gpu;
 using twin_test::Kernels;
 
-TEST(Faults, AllocationsLaunchesCopiesAndModulesFailOnce) {
+TEST(FaultThreads, AllocationsLaunchesCopiesAndModulesFailOnce) {
   const Gpu gpu;
   const Kernels kernels;
   Buffer<unsigned> numbers(4, 1u);
@@ -42,7 +43,7 @@ TEST(Faults, AllocationsLaunchesCopiesAndModulesFailOnce) {
             CUDA_ERROR_JIT_COMPILER_NOT_FOUND);
 }
 
-TEST(Faults, AFullDeviceRefuses) {
+TEST(FaultThreads, AFullDeviceRefuses) {
   cuda_twin_reset_settings();
   cuda_twin_set("CUDA_TWIN_MEMORY", "8388608");
   cuda_twin_reset();
@@ -69,9 +70,9 @@ TEST(Faults, AFullDeviceRefuses) {
   cuda_twin_reset_settings();
 }
 
-class LateErrors : public ::testing::TestWithParam<int> {};
+class LateErrorThreads : public ::testing::TestWithParam<int> {};
 
-TEST_P(LateErrors, LoseTheContext) {
+TEST_P(LateErrorThreads, LoseTheContext) {
   const Gpu gpu;
   const Kernels kernels;
   Buffer<unsigned> numbers(4, 1u);
@@ -92,9 +93,10 @@ TEST_P(LateErrors, LoseTheContext) {
 }
 
 // ECC, addresses, traps: those that the vendor's documents call sticky.
-INSTANTIATE_TEST_SUITE_P(Sticky, LateErrors, ::testing::Values(214, 700, 702, 714, 715, 716, 719));
+INSTANTIATE_TEST_SUITE_P(Sticky, LateErrorThreads,
+                         ::testing::Values(214, 700, 702, 714, 715, 716, 719));
 
-TEST(Faults, WorkThatHangsHoldsItsStreamUntilTheContextEnds) {
+TEST(FaultThreads, WorkThatHangsHoldsItsStreamUntilTheContextEnds) {
   const Gpu gpu;
   const Kernels kernels;
   Buffer<unsigned> numbers(4, 1u);
@@ -114,7 +116,7 @@ TEST(Faults, WorkThatHangsHoldsItsStreamUntilTheContextEnds) {
   EXPECT_EQ(cuStreamQuery(stuck), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-TEST(Faults, ALostDeviceAnswersNothing) {
+TEST(FaultThreads, ALostDeviceAnswersNothing) {
   const Gpu gpu;
   int count = 0;
   CUdeviceptr address = 0;
@@ -130,7 +132,7 @@ TEST(Faults, ALostDeviceAnswersNothing) {
   TWIN_OK(cuGetErrorName(CUDA_ERROR_DEVICE_UNAVAILABLE, &name));
 }
 
-TEST(Faults, AFunctionIsMissing) {
+TEST(FaultThreads, AFunctionIsMissing) {
   const Gpu gpu;
   void* function = nullptr;
   CUdriverProcAddressQueryResult status{};
