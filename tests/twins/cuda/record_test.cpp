@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -212,6 +213,58 @@ TEST_F(Recorder, ComparesWithAFile) {
   const Ended ended = record(arguments);
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.text.rfind(line + "2\n1 of ", 0), 0u) << ended.text;
+}
+
+/// Another last bit of a result is within the tolerance of approximate instructions and of sums of
+/// matrices, not of exact ones. Another sign is not.
+TEST_F(Recorder, ComparesWithinTheToleranceOfTheInstruction) {
+  std::string text = recorded().text;
+  const auto change = [&](const std::string& code, Bits finite, unsigned bit) {
+    for (const Lane& lane : recorded_lanes().at(code)) {
+      if ((lane.result & finite) == 0 || (lane.result & finite) == finite) continue;
+      const std::size_t end = text.find('\n', text.find(lane.line.substr(0, lane.line.find("->"))));
+      const std::size_t digit = end - 1 - bit / 4;
+      const Bits value = std::stoull(text.substr(digit, 1), nullptr, 16) ^ Bits { 1 } << bit % 4;
+      text[digit] = "0123456789abcdef"[value];
+      return;
+    }
+    ADD_FAILURE() << code << " has no finite result";
+  };
+  change("ex2.approx.f32 %d, %a", 0x7F800000, 0);
+  change("div.full.f32 %d, %a, %b", 0x7F800000, 0);
+  change("tanh.approx.f16x2 %d, %a", 0x7C007C00, 16);
+  change("rsqrt.approx.ftz.f64 %d, %a", 0x7FF0000000000000, 32);
+  change(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%d, %r1, %r2, %r3}, {%a, %b, %b, %a}, "
+      "{%a, %b}, {%c, %c, %c, %c}",
+      0x7F800000, 0);
+  write(text);
+  Ended ended = record(kRecordedLibrary + " --compare " + file_);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_NE(ended.text.find("; 5 are equal within a tolerance only"), std::string::npos)
+      << ended.text;
+  change("ex2.approx.f32 %d, %a", 0x7F800000, 31);
+  change("tanh.approx.f16x2 %d, %a", 0x7C007C00, 31);
+  change("sqrt.rn.f32 %d, %a", 0x7F800000, 0);
+  write(text);
+  ended = record(kRecordedLibrary + " --compare " + file_);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.text.find("\n3 of "), std::string::npos) << ended.text;
+}
+
+/// Results of devices, if there are any: recorded/NAME.txt, written by the recorder.
+TEST_F(Recorder, TheTwinComputesAsRecordedDevices) {
+  const std::filesystem::path folder = std::string(TWIN_TEST_FOLDER) + "/recorded";
+  if (!std::filesystem::exists(folder)) return;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".txt") continue;
+    std::ifstream in(file.path());
+    std::string title;
+    std::getline(in, title);
+    EXPECT_NE(title.find(", driver "), std::string::npos) << file.path() << ": " << title;
+    const Ended ended = record(kRecordedLibrary + " --compare " + file.path().string());
+    EXPECT_EQ(ended.code, 0) << file.path() << ": " << title << "\n" << ended.text.substr(0, 2000);
+  }
 }
 
 TEST_F(Recorder, RefusesFilesThatAreNotThere) {

@@ -402,7 +402,8 @@ void append(const Family& family, std::vector<Row>& rows) {
         std::vector<std::string> operands = words(with_type(pattern.operands, type));
         const std::string out = operands.front();
         operands.erase(operands.begin());
-        rows.push_back({with_type(text, type), out, operands, family.version, family.target});
+        const std::string code = with_type(text, type);
+        rows.push_back({code, out, operands, family.version, family.target, tolerance_of(code)});
       }
     }
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/tools/tolerances.h"
+
 namespace cuda_twin_record {
 
 /// One instruction: sets %d from %a, %b and %c. Types are those of the inputs, which pick their
@@ -14,6 +16,7 @@ struct Row {
   std::string out;                 ///< "f32"
   std::vector<std::string> types;  ///< of %a, %b, %c
   std::string version, target;     ///< the oldest that have it
+  Tolerance tolerance;
 };
 /// All of them, by family: each form that has a result.
 std::vector<Row> rows();
