@@ -141,14 +141,15 @@ TEST_P(EachWorkFailsThreads, TheNextWaitSaysSoAndTheContextIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(AnAddressAndEcc, EachWorkFailsThreads, ::testing::Values(700, 214));
 
-TEST(EachCallThreads, ADeviceIsLostAtAnyOfThem) {
+/// Not for ThreadSanitizer: at the end of a context, the work under way waits for no event any
+/// more, so that kernels of two streams race for memory.
+TEST(EachCall, ADeviceIsLostAtAnyOfThem) {
   const LongProgram pattern;
   std::size_t n = 0;
   for (std::size_t at = 0; at < pattern.calls().size(); ++at) {
     if (pattern.calls()[at].name == nullptr) continue;
-    if (n++ % kStep != 0) continue;
     start();
-    cuda_twin_set("CUDA_TWIN_FAIL_LOST", std::to_string(n).c_str());
+    cuda_twin_set("CUDA_TWIN_FAIL_LOST", std::to_string(++n).c_str());
     LongProgram program;
     expect_ends(program, program.run(), at, CUDA_ERROR_DEVICE_UNAVAILABLE);
     cuda_twin_set("CUDA_TWIN_FAIL_LOST", "0");
