@@ -50,6 +50,10 @@ endif()
 if(SHUNT_SANITIZE)
   target_compile_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE})
+  if(SHUNT_SANITIZE MATCHES "undefined")
+    # AddressSanitizer, or a signal, ends an access through such a pointer anyway. These checks are a third of the time of compiling.
+    target_compile_options(shunt_flags INTERFACE -fno-sanitize=null,object-size,pointer-overflow)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Sanitizers cause false positives of this warning, as GCC's manual says.
     target_compile_options(shunt_flags INTERFACE -Wno-maybe-uninitialized)
@@ -75,11 +79,11 @@ endfunction()
 # Linked last, so that its flags follow -fsanitize.
 add_library(shunt_unchecked_pointers INTERFACE)
 if(SHUNT_SANITIZE MATCHES "undefined")
-  target_compile_options(shunt_unchecked_pointers INTERFACE -fno-sanitize=null,alignment,vptr)
+  target_compile_options(shunt_unchecked_pointers INTERFACE -fno-sanitize=alignment,vptr)
 endif()
 
-# shunt_compile_tests(TARGET): as shunt_compile_fast(). The sanitizers check test code, too, but for pointers: a null pointer ends a test
-# anyway, and these checks are half of the code.
+# shunt_compile_tests(TARGET): as shunt_compile_fast(). The sanitizers check test code, too, but for pointers: these checks are half of the
+# code.
 function(shunt_compile_tests target)
   shunt_compile_fast(${target})
   if(NOT SHUNT_OPTIMIZE_TESTS)
