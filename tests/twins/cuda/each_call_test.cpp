@@ -141,9 +141,7 @@ TEST_P(EachWorkFailsThreads, TheNextWaitSaysSoAndTheContextIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(AnAddressAndEcc, EachWorkFailsThreads, ::testing::Values(700, 214));
 
-/// Not for ThreadSanitizer: at the end of a context, the work under way waits for no event any
-/// more, so that kernels of two streams race for memory.
-TEST(EachCall, ADeviceIsLostAtAnyOfThem) {
+TEST(EachCallThreads, ADeviceIsLostAtAnyOfThem) {
   const LongProgram pattern;
   std::size_t n = 0;
   for (std::size_t at = 0; at < pattern.calls().size(); ++at) {

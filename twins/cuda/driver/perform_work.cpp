@@ -51,7 +51,7 @@ bool uses_device(const Work& work) {
          std::holds_alternative<FillWork>(work) || std::holds_alternative<GraphWork>(work);
 }
 
-/// What happens even on a lost context, so that no other stream waits in vain.
+/// What happens even on a lost context or device, so that no other stream waits in vain.
 bool always_happens(const Work& work) {
   return std::holds_alternative<RecordWork>(work);
 }
@@ -90,7 +90,7 @@ CUresult fail_work(Context& context, CUresult code, const std::string& reason) {
 }
 
 void perform_in_turn(Context& context, const Work& work, std::uint64_t number) {
-  if (context.late_error != 0 && !always_happens(work)) return;
+  if ((context.late_error != 0 || driver().lost) && !always_happens(work)) return;
   if (uses_device(work) && fault_is_due(Setting::kFailLate)) {
     fail_late(context, static_cast<CUresult>(setting(Setting::kLateCode)),
               "CUDA_TWIN_FAIL_LATE: " + name_of_work(work));
