@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/to_size.h"
+#include "engine/batch/batch_engine.h"
 #include "support/batch_requests.h"
 #include "support/test_device.h"
 
@@ -96,6 +97,50 @@ TEST_F(EngineBatcherSteps, RowsComeFromTheYoungestOfTheLowestPriority) {
   for (std::size_t i = 0; i < readers.size(); ++i) {
     EXPECT_EQ(readers[i].tokens, alone(prompts[i], 60)) << i;
     EXPECT_EQ(readers[i].end->pauses > 0, i == 1 || i == 2) << i;
+  }
+}
+
+/// On a clock where a step takes `step` seconds, and a millisecond for each token.
+TEST_F(EngineBatcherSteps, TokensOfARunningRequestComeWithinTheInterval) {
+  struct Case {
+    double step, interval, bound;
+  };
+  constexpr Case kCases[] = {{0.005, 0.05, 0.05},   // given
+                             {0.005, 0, 0.02},      // at least 20 ms
+                             {0.099, 0, 2 * 0.1}};  // twice a step of generating alone
+  for (const auto& [step, interval, bound] : kCases) {
+    SCOPED_TRACE(bound);
+    const auto session =
+        *Session::create(model_, {.context = 1500, .sequences = 2, .cache_type = DType::kF32});
+    BatcherOptions options = batcher_options(1500, 2);
+    options.token_interval = interval;
+    std::int64_t computed = 0;
+    double now = 0;
+    options.clock = [&, step = step] {
+      if (session->computed() != computed)
+        now += step + 0.001 * static_cast<double>(session->computed() - computed);
+      computed = session->computed();
+      return now;
+    };
+    BatchEngine engine(*session, options);
+    BatchReader running = {.stream = *engine.submit(greedy_request(some_tokens(5, 1), -1))};
+    while (running.tokens.size() < 3) {
+      ASSERT_TRUE(engine.step());
+      running.read();
+    }
+    BatchReader prompt = {.stream = *engine.submit(greedy_request(some_tokens(1200, 2), 1))};
+    double before = now, longest = 0;
+    while (!prompt.end) {
+      ASSERT_TRUE(engine.step());
+      const std::size_t tokens = running.tokens.size();
+      running.read();
+      prompt.read();
+      ASSERT_EQ(running.tokens.size(), tokens + 1);
+      longest = std::max(longest, now - before);
+      before = now;
+    }
+    EXPECT_LE(longest, bound + 1e-9);
+    EXPECT_GT(longest, 0.9 * bound) << "prompts get all the time that is left";
   }
 }
 
