@@ -105,7 +105,8 @@ class CudaGraphCalls : public CudaContextCalls {
     (void)cuStreamUpdateCaptureDependencies(stream(), &other, &data, 1, bytes_.next(2));
   }
 
-  /// What a node has is what it may get. Other parameters may be of nodes of another type.
+  /// Reads the parameters of a node and sets them again. Those of another node may have another
+  /// type.
   void use_params_of_node() {
     const CUgraphNode node = any(nodes_);
     const bool is_new = bytes_.next(2) == 0;

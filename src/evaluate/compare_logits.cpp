@@ -62,7 +62,7 @@ class LogitsSum {
   double norm_ = 0;
 };
 
-/// A session with room for so many tokens.
+/// A session whose context is `tokens`, or that of the model if it is shorter.
 Result<std::unique_ptr<Session>> session_of(const std::shared_ptr<const Model>& model,
                                             std::size_t tokens) {
   SessionOptions options;

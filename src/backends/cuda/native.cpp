@@ -174,14 +174,11 @@ Status CudaStream::begin_run(std::uint64_t task, DevicePointer run, const RunArg
     begin.record.address = memory_ + offsetof(StreamMemory, record);
     begin.sizes = sizes;
   }
-  void* parameters = &begin;
-  const Status launched =
-      context_->submit<&Symbols::launch_kernel>(begin_run_, 1U, 1U, 1U, kWarp, 1U, 1U, 0U, stream_,
-                                                &parameters, static_cast<void**>(nullptr));
-  is_counted_ = launched.has_value();  // if not, the kernel may count or not
-  SHUNT_TRY(launched);
+  is_counted_ = false;  // after an error it is not known whether the kernel counts
+  SHUNT_TRY(launch(begin_run_, 1, kWarp, &begin, args.cancel));
+  is_counted_ = true;
   ++next_;
-  return limit_queue(args.cancel);
+  return ok();
 }
 
 Status CudaStream::limit_queue(const std::atomic<bool>* cancel) {

@@ -94,7 +94,7 @@ class VerifyCommand final : public Command {
     LoadOptions load;
     load.devices = {device};
     load.placement.transcode = transcode_;
-    load.placement.rules_only = true;  // a device computes what it can, fast or not
+    load.placement.rules_only = true;  // also ops that another device computes faster
     load.weights = weights_;
     load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
     return Model::load(model_.path(), registry, load);

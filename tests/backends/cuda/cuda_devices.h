@@ -22,12 +22,24 @@
 
 namespace shunt::test {
 
+/// The status of the CUDA backend.
+inline const BackendStatus& cuda_status(const Registry& registry) {
+  for (const BackendStatus& backend : registry.backends()) {
+    if (backend.name == "cuda") return backend;
+  }
+  throw std::runtime_error("there is no CUDA backend in this build");
+}
+/// Whether the build had no compiler for kernels.
+inline bool lacks_kernels(const BackendStatus& status) {
+  return status.note.find("no CUDA kernels") != std::string::npos;
+}
+
 class CudaDevices : public testing::Test {
  protected:
   void SetUp() override {
     if (!twin_.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
     open();
-    if (status().note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << status().note;
+    if (lacks_kernels(status())) GTEST_SKIP() << status().note;
   }
   void open() { open(twin_.options()); }
   void open(const Options& options) {
@@ -45,12 +57,7 @@ class CudaDevices : public testing::Test {
     twin_.restart();
     open(options);
   }
-  const BackendStatus& status() const {
-    for (const BackendStatus& backend : registry_->backends()) {
-      if (backend.name == "cuda") return backend;
-    }
-    throw std::runtime_error("there is no CUDA backend in this build");
-  }
+  const BackendStatus& status() const { return cuda_status(*registry_); }
   Result<std::vector<Device*>> devices() const {
     const std::vector<std::string> names = {"cuda0"};
     return registry_->select(names);

@@ -76,8 +76,8 @@ class CudaDecode : public CudaDevices {
            twin_.calls("cuMemcpyDtoDAsync_v2") + twin_.calls("cuMemcpy2DAsync_v2");
   }
 
-  /// Steps with a fault at a random call. (What a lost driver has is not freed.) Memory that they
-  /// leave allocated would add up.
+  /// Steps with a fault at a random call. Losses of the driver are left out: its memory is not
+  /// freed. Memory that they leave allocated would add up.
   void compute_with_random_faults(int steps);
   /// Steps whose driver is lost at a call: the first one, and later ones until none is lost.
   void lose_driver(int first, int stride);

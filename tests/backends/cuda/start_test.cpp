@@ -85,14 +85,11 @@ TEST_P(CudaWithout, TheDeviceWorksAndTheReasonIsThere) {
   {
     const auto registry = Registry::create(twin.options());
     ASSERT_TRUE(registry) << registry.error().message();
-    std::string note;
-    for (const BackendStatus& backend : (*registry)->backends()) {
-      if (backend.name == "cuda") note = backend.note;
-    }
-    if (note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << note;
-    EXPECT_EQ(note, GetParam().note);
+    const BackendStatus& status = cuda_status(**registry);
+    if (lacks_kernels(status)) GTEST_SKIP() << status.note;
+    EXPECT_EQ(status.note, GetParam().note);
     const auto found = (*registry)->find("cuda0"), other = (*registry)->find("cuda1");
-    ASSERT_TRUE(found && other) << note;
+    ASSERT_TRUE(found && other) << status.note;
     const bool has_peers = std::string_view(GetParam().name) != "peers";
     EXPECT_EQ((*found)->can_copy_from((*other)->memory()), has_peers);
     const Rows rows;
@@ -123,13 +120,11 @@ TEST(CudaWithoutAPtxCompiler, TheBackendStaysOffWithARemedy) {
   twin.set("CUDA_TWIN_FAIL_MODULE", "1+");
   const auto registry = Registry::create(twin.options());
   ASSERT_TRUE(registry) << registry.error().message();
-  for (const BackendStatus& backend : (*registry)->backends()) {
-    if (backend.name != "cuda") continue;
-    if (backend.note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << backend.note;
-    EXPECT_FALSE(backend.loaded);
-    EXPECT_THAT(backend.note, testing::AllOf(HasSubstr("CUDA_ERROR_JIT_COMPILER_NOT_FOUND (221"),
-                                             HasSubstr("install libnvidia-ptxjitcompiler.so.1")));
-  }
+  const BackendStatus& status = cuda_status(**registry);
+  if (lacks_kernels(status)) GTEST_SKIP() << status.note;
+  EXPECT_FALSE(status.loaded);
+  EXPECT_THAT(status.note, testing::AllOf(HasSubstr("CUDA_ERROR_JIT_COMPILER_NOT_FOUND (221"),
+                                          HasSubstr("install libnvidia-ptxjitcompiler.so.1")));
   EXPECT_FALSE((*registry)->find("cuda0"));
 }
 
@@ -140,14 +135,11 @@ TEST_P(CudaWithoutARequiredFunction, TheBackendStaysOffAndNamesIt) {
   if (!twin.there()) GTEST_SKIP() << "there is no twin of CUDA's driver in this build";
   const auto registry = Registry::create(twin.options());
   ASSERT_TRUE(registry) << registry.error().message();
-  for (const BackendStatus& backend : (*registry)->backends()) {
-    if (backend.name != "cuda") continue;
-    if (backend.note.find("no CUDA kernels") != std::string::npos) GTEST_SKIP() << backend.note;
-    EXPECT_FALSE(backend.loaded);
-    EXPECT_THAT(backend.note, HasSubstr("it has no " + std::string(GetParam()) +
-                                        ", which drivers since version "
-                                        "450"));
-  }
+  const BackendStatus& status = cuda_status(**registry);
+  if (lacks_kernels(status)) GTEST_SKIP() << status.note;
+  EXPECT_FALSE(status.loaded);
+  EXPECT_THAT(status.note, HasSubstr("it has no " + std::string(GetParam()) +
+                                     ", which drivers since version 450"));
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaWithoutARequiredFunction,

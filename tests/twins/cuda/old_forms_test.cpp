@@ -81,7 +81,7 @@ class OldForms : public GraphsTest {
   }
 };
 
-/// The 56 bytes that a program of 11.0 has, and what it has behind them.
+/// The parameters of a kernel node in CUDA 11.0, 56 bytes, and a guard behind them.
 struct OldParams {
   CUfunction func;
   unsigned grid[3], block[3], shared;

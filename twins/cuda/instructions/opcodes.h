@@ -30,8 +30,8 @@ namespace cuda_twin {
 const char* level_name();
 
 /// The row of that level that binds this instruction. If rows of its name exist and none accepts
-/// it, the first: its bind function says what is wrong. Null if the twin has no opcode of this
-/// name.
+/// it, the first one, whose bind function reports the error. Null if the twin has no opcode of
+/// this name.
 const Opcode* opcode_of(const ptx::Instruction& instruction);
 
 }  // namespace cuda_twin

@@ -1,4 +1,4 @@
-// What the lanes of a warp compute together: reductions, sums, and lanes with equal values.
+// Computations of a warp together: reductions, sums, and lanes with equal values.
 #pragma once
 
 #include "backends/cuda/gpu/dialect.h"
