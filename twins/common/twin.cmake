@@ -58,7 +58,7 @@ function(twin_flags target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE -ffp-contract=off)
   if(TARGET shunt_flags)
-    target_link_libraries(${target} PRIVATE shunt_flags)
+    target_link_libraries(${target} PRIVATE shunt_flags shunt_unchecked_accesses)
   endif()
 endfunction()
 

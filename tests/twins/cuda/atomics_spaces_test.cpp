@@ -1,6 +1,7 @@
 // Every integer operation of atom and red, in shared memory, through generic addresses and with the
 // widest semantics, against plain sequences of operations on the host.
 #include <algorithm>
+#include <bit>
 
 #include "atomics.h"
 
@@ -129,12 +130,20 @@ TEST(CudaAtomicsSpaces, HalvesAreReduced) {
     const std::string add = std::string(".add.noftz.") + form.type;
     const std::vector<U16> ones(3, form.one);
     EXPECT_EQ(run_atomic<U16>("red.global" + add + " [%rd0], %a;", form.one, ones).cell, form.four);
+    // 1, 2 and 3 are before each of the lanes; 2 is 0x4000 in both formats.
+    const std::vector<U16> counts = {form.one, 0x4000,
+                                     static_cast<U16>(form.one == 0x3C00 ? 0x4200 : 0x4040)};
+    const auto shared =
+        run_atomic<U16>(in_shared("atom.shared" + add + " %d, [s], %a;", 2), form.one, ones);
+    EXPECT_EQ(shared.cell, form.four) << form.type;
+    EXPECT_EQ(shared.before, counts) << form.type;
     const U32 both = form.one | U32{form.half} << 16;
     const U32 start = form.one | U32{form.one | 0x8000u} << 16;
     const U32 after = form.four | U32{form.low} << 16;
     for (const std::string& code :
          {"red.global" + add + "x2 [%rd0], %a;", "red.release.sys" + add + "x2 [%rd0], %a;",
-          in_shared("red.shared" + add + "x2 [s], %a;", 4)}) {
+          in_shared("red.shared" + add + "x2 [s], %a;", 4),
+          in_shared("atom.shared" + add + "x2 %d, [s], %a;", 4)}) {
       EXPECT_EQ(run_atomic<U32>(code, start, std::vector<U32>(3, both)).cell, after) << code;
     }
   }
@@ -143,6 +152,22 @@ TEST(CudaAtomicsSpaces, HalvesAreReduced) {
                             std::vector<U32>(3, 0x40000000))
                 .cell,
             0x41000000u);
+}
+
+TEST(CudaAtomicsSpaces, DoublesAddInSharedMemory) {
+  Gpu gpu;
+  std::vector<U64> values;
+  for (const double value : {1e16, 1.0, -1e16, 0.5, 3.0, -0.0}) {
+    values.push_back(std::bit_cast<U64>(value));
+  }
+  const auto add = [](U64 m, U64 a) {
+    return std::bit_cast<U64>(std::bit_cast<double>(m) + std::bit_cast<double>(a));
+  };
+  const U64 start = std::bit_cast<U64>(0.25);
+  expect_in_order<U64>(in_shared("atom.shared.add.f64 %d, [s], %a;", 8), start, values, add);
+  U64 sum = start;
+  for (const U64 value : values) sum = add(sum, value);
+  EXPECT_EQ(run_atomic<U64>(in_shared("red.shared.add.f64 [s], %a;", 8), start, values).cell, sum);
 }
 
 // --- 128 bits

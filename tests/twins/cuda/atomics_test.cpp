@@ -266,17 +266,28 @@ TEST(CudaAtomics, VectorsOfHalvesAdd) {
   } forms[] = {
       {"v2.f16", 0x3C003C00, 1, "%h1, %h1", "%h2, %h3"},
       {"v2.bf16", 0x3F803F80, 1, "%h1, %h1", "%h2, %h3"},
+      {"v4.f16", 0x3C003C00, 2, "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5"},
+      {"v4.bf16", 0x3F803F80, 2, "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5"},
+      {"v8.bf16", 0x3F803F80, 4, "%h1, %h1, %h1, %h1, %h1, %h1, %h1, %h1",
+       "%h2, %h3, %h4, %h5, %h6, %h7, %h8, %h0"},
+      {"v2.f16x2", 0x3C003C00, 2, "%r1, %r1", "%r2, %r3"},
+      {"v2.bf16x2", 0x3F803F80, 2, "%r1, %r1", "%r2, %r3"},
+      {"v4.bf16x2", 0x3F803F80, 4, "%r1, %r1, %r1, %r1", "%r2, %r3, %r4, %r5"},
       {"v8.f16", 0x3C003C00, 4, "%h1, %h1, %h1, %h1, %h1, %h1, %h1, %h1",
        "%h2, %h3, %h4, %h5, %h6, %h7, %h8, %h0"},
       {"v4.f16x2", 0x3C003C00, 4, "%r1, %r1, %r1, %r1", "%r2, %r3, %r4, %r5"},
   };
   for (const auto& form : forms) {
-    const std::string text = "mov.b32 %r1, " + std::to_string(form.one) +
-                             "; mov.b32 {%h1, _}, %r1; atom.global.add.noftz." + form.type + " {" +
-                             form.out + "}, [%rd0], {" + form.in + "};";
+    const std::string ones =
+        "mov.b32 %r1, " + std::to_string(form.one) + "; mov.b32 {%h1, _}, %r1; ";
+    const std::string add = std::string(".global.add.noftz.") + form.type;
+    const std::string in = std::string("[%rd0], {") + form.in + "};";
     std::vector<U32> expected(4, form.one);
     std::fill_n(expected.begin(), form.words, 0x40004000u);
-    EXPECT_EQ(of_words(text, std::vector<U32>(4, form.one)).second, expected) << form.type;
+    for (const std::string& code :
+         {"atom" + add + " {" + form.out + "}, " + in, "red" + add + " " + in}) {
+      EXPECT_EQ(of_words(ones + code, std::vector<U32>(4, form.one)).second, expected) << code;
+    }
   }
 }
 

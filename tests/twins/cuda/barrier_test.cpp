@@ -94,23 +94,34 @@ TEST(Barrier, ManyBarriersInALoop) {
 
 TEST(Barrier, ProducersArriveAndConsumersWait) {
   // Warps 0 and 1 store and go on; warp 2 waits for the 96 threads of barrier 1.
-  const Words out = run(
-      "setp.eq.u32 %p0, %w, 2;\n@%p0 bra WAIT;\nst.shared.u32 [%s], %t;\nbar.arrive 1, 96;\nret;\n"
-      "WAIT: bar.sync 1, 96;\nsub.u32 %r0, %s, 256;\nld.shared.u32 %r1, [%r0];\n"
-      "ld.shared.u32 %r2, [%r0+128];\nadd.u32 %r1, %r1, %r2;\n"
-      "st.global.u32 [%mine+-256], %r1;\nret;",
-      96, 32);
-  for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(out[i], i + i + 32) << i;
+  for (const std::string form : {"bar.", "bar.cta.", "barrier.", "barrier.cta."}) {
+    for (const std::string aligned : {"", ".aligned"}) {
+      if (form[3] == '.' && !aligned.empty()) continue;  // bar always is
+      const Words out =
+          run("setp.eq.u32 %p0, %w, 2;\n@%p0 bra WAIT;\nst.shared.u32 [%s], %t;\n" + form +
+                  "arrive" + aligned + " 1, 96;\nret;\nWAIT: " + form + "sync" + aligned +
+                  " 1, 96;\nsub.u32 %r0, %s, 256;\nld.shared.u32 %r1, [%r0];\n"
+                  "ld.shared.u32 %r2, [%r0+128];\nadd.u32 %r1, %r1, %r2;\n"
+                  "st.global.u32 [%mine+-256], %r1;\nret;",
+              96, 32);
+      for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(out[i], i + i + 32) << form << aligned << i;
+    }
+  }
 }
 
 TEST(Barrier, NumberAndCountInRegisters) {
   // The warps 0,1 and 2,3 meet at barriers of their own.
-  const Words out = run(
-      "shr.u32 %r0, %t, 6;\nadd.u32 %r0, %r0, 4;\nmov.u32 %r1, 64;\nst.shared.u32 [%s], %t;\n"
-      "bar.sync %r0, %r1;\nxor.b32 %r2, %t, 32;\nmov.u32 %r3, area;\n"
-      "mad.lo.u32 %r3, %r2, 4, %r3;\nld.shared.u32 %r4, [%r3];\nst.global.u32 [%mine], %r4;\nret;",
-      128, 128);
-  for (unsigned i = 0; i < 128; ++i) EXPECT_EQ(out[i], i ^ 32) << i;
+  for (const std::string form : {"bar.sync", "bar.cta.sync", "barrier.sync", "barrier.cta.sync",
+                                 "barrier.sync.aligned", "barrier.cta.sync.aligned"}) {
+    const Words out = run(
+        "shr.u32 %r0, %t, 6;\nadd.u32 %r0, %r0, 4;\nmov.u32 %r1, 64;\nst.shared.u32 [%s], %t;\n" +
+            form +
+            " %r0, %r1;\nxor.b32 %r2, %t, 32;\nmov.u32 %r3, area;\n"
+            "mad.lo.u32 %r3, %r2, 4, %r3;\nld.shared.u32 %r4, [%r3];\n"
+            "st.global.u32 [%mine], %r4;\nret;",
+        128, 128);
+    for (unsigned i = 0; i < 128; ++i) EXPECT_EQ(out[i], i ^ 32) << form << i;
+  }
 }
 
 TEST(Barrier, AWarpWithFewerThreadsCountsAsAWholeOne) {
@@ -205,12 +216,28 @@ TEST(Barrier, ThreadsSeeWhatOthersStoredBeforeInEveryForm) {
 }
 
 TEST(Barrier, FencesOfEveryForm) {
-  for (const char* fence :
-       {"membar.cta", "membar.gl", "membar.sys", "fence.sc.cta", "fence.sc.gpu", "fence.sc.sys",
-        "fence.acq_rel.cta", "fence.acq_rel.cluster", "fence.acq_rel.gpu", "fence.acq_rel.sys",
-        "fence.cta", "fence.gpu", "fence.proxy.alias", "fence.proxy.async",
-        "fence.proxy.async.global", "fence.proxy.async.shared::cta",
-        "fence.mbarrier_init.release.cluster", "fence.proxy.tensormap::generic.release.gpu"}) {
+  for (const char* fence : {"membar.cta",
+                            "membar.gl",
+                            "membar.sys",
+                            "fence.sc.cta",
+                            "fence.sc.gpu",
+                            "fence.sc.sys",
+                            "fence.sc.cluster",
+                            "membar.proxy.alias",
+                            "fence.proxy.tensormap::generic.acquire.sys [%out], 128",
+                            "fence.proxy.tensormap::generic.acquire.cluster [%out], 128",
+                            "fence.acq_rel.cta",
+                            "fence.acq_rel.cluster",
+                            "fence.acq_rel.gpu",
+                            "fence.acq_rel.sys",
+                            "fence.cta",
+                            "fence.gpu",
+                            "fence.proxy.alias",
+                            "fence.proxy.async",
+                            "fence.proxy.async.global",
+                            "fence.proxy.async.shared::cta",
+                            "fence.mbarrier_init.release.cluster",
+                            "fence.proxy.tensormap::generic.release.gpu"}) {
     const Words out = run(std::string(fence) + ";\nst.global.u32 [%mine], 1;\nret;", 32, 32);
     EXPECT_EQ(out[31], 1u) << fence;
   }
@@ -238,6 +265,17 @@ TEST(Barrier, FencesOfSharedMemoryOnly) {
       EXPECT_EQ(code_of(proxy + form, "8.6"), CUDA_ERROR_INVALID_PTX) << proxy << form;
     }
   }
+}
+
+TEST(Barrier, ClusterWaitNeedsAnArrival) {
+  const std::string wait = "barrier.cluster.wait;\n";
+  const std::string phase = "barrier.cluster.arrive;\n" + wait;
+  EXPECT_TRUE(has(failure(wait + "ret;", 64), "have not arrived"));
+  EXPECT_TRUE(has(failure(phase + wait + "ret;", 64), "have not arrived"));
+  const std::string some =
+      failure("setp.lt.u32 %p0, %t, 40;\n@%p0 barrier.cluster.arrive;\n" + wait + "ret;", 64);
+  EXPECT_TRUE(has(some, "thread (40,0,0)")) << some;
+  EXPECT_EQ(run(phase + phase + "st.global.u32 [%mine], 1;\nret;", 64, 64), Words(64, 1));
 }
 
 // --- Errors of the text

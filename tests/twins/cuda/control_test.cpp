@@ -136,6 +136,53 @@ TEST(Control, CallPassesParametersAndResult) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], i + 1003) << i;
 }
 
+TEST(Control, CallPassesVectors) {
+  Gpu gpu;
+  Buffer<std::uint32_t> out(32, 0);
+  TWIN_OK(run(
+      kernel("mul.lo.u32 %r0, %t, 3;\n{\n.param .align 16 .b8 a[16];\n.param .align 8 .b8 b[8];\n"
+             "st.param.v4.b32 [a], {%t, %r0, 7, %t};\ncall.uni (b), weigh, (a);\n"
+             "ld.param.v2.b32 {%r1, %r2}, [b];\n}\nmad.lo.u32 %r1, %r2, 10000, %r1;\n"
+             "st.global.u32 [%mine], %r1;\nret.uni;",
+             ".func (.param .align 8 .b8 result[8]) weigh(.param .align 16 .b8 x[16]) {\n"
+             "  .reg .b32 %r<6>;\n  .reg .b64 %l<2>;\n"
+             "  ld.param.v4.u32 {%r0, %r1, %r2, %r3}, [x];\n"
+             "  mad.lo.u32 %r4, %r1, 100, %r0;\n  ld.param.v2.b64 {_, %l0}, [x];\n"
+             "  mov.b64 {%r2, %r3}, %l0;\n  mad.lo.u32 %r5, %r3, 10, %r2;\n"
+             "  st.param.v2.b32 [result], {%r4, %r5};\n  ret.uni;\n}\n"),
+      out));
+  const auto d = out.read();
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(d[i], (i * 10 + 7) * 10000 + i * 3 * 100 + i) << i;
+  }
+}
+
+TEST(Control, VectorsOfAKernelsParametersAndOfConstants) {
+  Gpu gpu;
+  struct alignas(16) Numbers {
+    std::uint32_t values[4];
+    std::uint16_t halves[4];
+  } numbers = {{1, 20, 300, 4000}, {50000, 6, 7, 8}};
+  const std::string text = module(
+      ".const .align 16 .u32 table[4] = {5, 60, 700, 8000};\n"
+      ".visible .entry k(.param .u64 p, .param .align 16 .b8 v[32]) {\n"
+      "  .reg .b32 %r<12>;\n  .reg .b16 %h<4>;\n  .reg .b64 %l<4>;\n"
+      "  ld.param.v4.u32 {%r0, %r1, %r2, %r3}, [v];\n"
+      "  ld.param.v4.u16 {%h0, %h1, %h2, %h3}, [v+16];\n  ld.param.v2.b64 {%l1, _}, [v];\n"
+      "  ld.const.v4.u32 {%r4, %r5, %r6, %r7}, [table];\n"
+      "  ld.const.v2.b32 {%r8, %r9}, [table+8];\n  ld.param.u64 %l0, [p];\n"
+      "  st.global.v4.u32 [%l0], {%r3, %r2, %r1, %r0};\n"
+      "  st.global.v4.u16 [%l0+16], {%h3, %h2, %h1, %h0};\n  st.global.u64 [%l0+24], %l1;\n"
+      "  st.global.v4.u32 [%l0+32], {%r7, %r6, %r5, %r4};\n"
+      "  st.global.v2.u32 [%l0+48], {%r9, %r8};\n  ret;\n}\n");
+  Buffer<std::uint32_t> out(14, 0);
+  std::string log;
+  ASSERT_EQ(launch(text, "k", Dim(1), Dim(1), {&out.address, &numbers}, 0, &log), CUDA_SUCCESS)
+      << log << cuda_twin_last_fault();
+  EXPECT_EQ(out.read(), (Words{4000, 300, 20, 1, 8 | 7 << 16, 6 | 50000u << 16, 1, 20, 8000, 700,
+                               60, 5, 8000, 700}));
+}
+
 TEST(Control, CallWithRegistersOfTheAbi1) {
   Gpu gpu;
   Buffer<std::uint32_t> out(32, 0);
@@ -161,7 +208,6 @@ TEST(Control, CallOfSomeLanesKeepsTheRegistersOfTheOthers) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], i < 5 ? 2 * i + 3 : 77) << i;
 }
 
-/// factorial(n), by recursion.
 /// Writes its parameter's place and its own variable, which may lie `beyond` the latter.
 std::string stores(const std::string& beyond) {
   return ".func touch(.param .b64 at) {\n  .local .align 16 .b8 own[16];\n  .reg .b64 %l<2>;\n"
@@ -192,6 +238,7 @@ TEST(Control, StackOfACallHasTheFramesOfItsCallersOnly) {
       << alone;
 }
 
+/// factorial(n), by recursion.
 const char* const kFactorial =
     ".func (.param .b32 result) factorial(.param .b32 n) {\n"
     "  .reg .b32 %r<8>;\n  .reg .pred %p<2>;\n  ld.param.b32 %r0, [n];\n"
@@ -221,6 +268,98 @@ TEST(Control, RecursionWithoutEndIsAStackOverflow) {
   const std::string reason =
       failure(call_factorial("mov.u32 %r0, 1000000;"), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_NE(reason.find("stack overflow"), std::string::npos) << reason;
+}
+
+/// 1 + 2 + ... + n, by recursion; `bottom` is what the last call does. A frame has 16 bytes.
+std::string triangle(const std::string& bottom) {
+  return ".func (.param .b32 result) triangle(.param .b32 n) {\n"
+         "  .reg .b32 %r<8>;\n  .reg .pred %p<2>;\n  ld.param.b32 %r0, [n];\n"
+         "  mov.u32 %r1, 0;\n  setp.eq.u32 %p0, %r0, 0;\n  @!%p0 bra MORE;\n  " +
+         bottom +
+         "\n  bra DONE;\n  MORE: sub.u32 %r2, %r0, 1;\n"
+         "  {\n  .param .b32 a;\n  .param .b32 b;\n  st.param.b32 [a], %r2;\n"
+         "  call.uni (b), triangle, (a);\n  ld.param.b32 %r3, [b];\n  }\n"
+         "  add.u32 %r1, %r0, %r3;\n  DONE: st.param.b32 [result], %r1;\n  ret;\n}\n";
+}
+const char* const kCallTriangle =
+    "{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r0;\n"
+    "call.uni (b), triangle, (a);\nld.param.b32 %r1, [b];\n}\n";
+
+std::string deep_recursion(const std::string& depth) {
+  return kernel(
+      "add.u32 %r0, %t, " + depth + ";\n" + kCallTriangle + "st.global.u32 [%mine], %r1;\nret;",
+      triangle(""));
+}
+
+TEST(Control, TheLimitOfTheStackAllowsDeeperRecursion) {
+  const std::string reason = failure(deep_recursion("200"), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_NE(reason.find("stack overflow: local memory has"), std::string::npos) << reason;
+  Gpu gpu;
+  TWIN_OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 65536));
+  for (const std::uint32_t depth : {200u, 3000u}) {
+    Buffer<std::uint32_t> out(32, 0);
+    TWIN_OK(run(deep_recursion(std::to_string(depth)), out));
+    const auto d = out.read();
+    for (std::uint32_t i = 0; i < 32; ++i) {
+      EXPECT_EQ(d[i], (depth + i) * (depth + i + 1) / 2) << i;
+    }
+  }
+}
+
+TEST(Control, RecursionOverTwoFunctions) {
+  Gpu gpu;
+  const auto function = [](const std::string& name, const std::string& other,
+                           const std::string& at_zero) {
+    return ".func (.param .b32 r) " + name +
+           "(.param .b32 n) {\n  .reg .b32 %r<4>;\n  .reg .pred %p;\n  ld.param.b32 %r0, [n];\n"
+           "  mov.u32 %r1, " +
+           at_zero +
+           ";\n  setp.eq.u32 %p, %r0, 0;\n  @%p bra DONE;\n  sub.u32 %r0, %r0, 1;\n"
+           "  {\n  .param .b32 a;\n  .param .b32 b;\n  st.param.b32 [a], %r0;\n  call (b), " +
+           other +
+           ", (a);\n  ld.param.b32 %r1, [b];\n  }\n  DONE: st.param.b32 [r], %r1;\n  ret;\n}\n";
+  };
+  Buffer<std::uint32_t> out(32, 0);
+  TWIN_OK(run(kernel("{\n.param .b32 a;\n.param .b32 b;\nadd.u32 %r0, %t, 60;\n"
+                     "st.param.b32 [a], %r0;\ncall (b), even, (a);\nld.param.b32 %r0, [b];\n}\n"
+                     "st.global.u32 [%mine], %r0;\nret;",
+                     ".func (.param .b32 r) odd(.param .b32 n);\n" + function("even", "odd", "1") +
+                         function("odd", "even", "0")),
+              out));
+  const auto d = out.read();
+  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], i % 2 == 0 ? 1 : 0) << i;
+}
+
+TEST(Control, RecursionThroughAnAddress) {
+  Gpu gpu;
+  // count(n, f) is 0, or 1 + f(n - 1, f).
+  Buffer<std::uint32_t> out(32, 0);
+  TWIN_OK(run(kernel("mov.u64 %l0, count;\ncall (%r0), count, (%t, %l0);\n"
+                     "st.global.u32 [%mine], %r0;\nret;",
+                     ".func (.reg .b32 %o) count(.reg .b32 %n, .reg .b64 %f) {\n"
+                     "  .local .b32 own;\n  .reg .pred %p;\n  mov.u32 %o, 0;\n"
+                     "  setp.eq.u32 %p, %n, 0;\n  @%p ret;\n  sub.u32 %n, %n, 1;\n"
+                     "  st.local.u32 [own], %n;\n"
+                     "  P: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b64 _);\n"
+                     "  call (%o), %f, (%n, %f), P;\n  ld.local.u32 %n, [own];\n"
+                     "  add.u32 %o, %o, 1;\n  ret;\n}\n"),
+              out));
+  EXPECT_EQ(out.read(), numbers());
+}
+
+TEST(Control, EachLaneOfAWarpHasADeepRecursionOfItsOwn) {
+  Gpu gpu;
+  // One after the other the lanes go to the bottom, where they wait for the last one.
+  TWIN_OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 65536));
+  Buffer<std::uint32_t> out(32, 0);
+  TWIN_OK(run(kernel("mov.u32 %r4, 0;\nLOOP: setp.ne.u32 %p0, %r4, %t;\n@%p0 bra NEXT;\n"
+                     "add.u32 %r0, %t, 200;\n" +
+                         std::string(kCallTriangle) +
+                         "st.global.u32 [%mine], %r1;\nret;\nNEXT: add.u32 %r4, %r4, 1;\nbra LOOP;",
+                     triangle("bar.warp.sync -1;")),
+              out));
+  const auto d = out.read();
+  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], (200 + i) * (201 + i) / 2) << i;
 }
 
 const char* const kTwoFunctions =

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <string>
@@ -105,6 +107,30 @@ TEST(Limits, TheClockCountsInstructions) {
       "mov.u32 %r1, %clock;\nsub.u32 %d, %r1, %r0;");
   EXPECT_GE(d[0], 4u);
   EXPECT_LE(d[0], 8u);
+}
+
+TEST(Limits, FullDevicesNeedFewMappingsOfTheHost) {
+  Gpu gpu;
+  cuda_twin_reset();
+  set("CUDA_TWIN_DEVICES", "8");
+  TWIN_OK(cuInit(0));
+  for (int i = 0; i < 8; ++i) {
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    TWIN_OK(cuDeviceGet(&device, i));
+    TWIN_OK(cuDevicePrimaryCtxRetain(&context, device));
+    TWIN_OK(cuCtxSetCurrent(context));
+    CUdeviceptr memory = 0;
+    while (cuMemAlloc(&memory, std::size_t{1} << 30) == CUDA_SUCCESS) {
+    }
+    std::size_t left = 0, all = 0;
+    TWIN_OK(cuMemGetInfo(&left, &all));
+    EXPECT_LT(left, std::size_t{1} << 30) << i;
+  }
+  std::ifstream maps("/proc/self/maps");
+  const auto count = std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  EXPECT_LT(count, 45000);  // Linux allows 65,530
+  for (int i = 0; i < 8; ++i) TWIN_OK(cuDevicePrimaryCtxReset(i));
 }
 
 // --- Order

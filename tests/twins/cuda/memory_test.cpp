@@ -1,4 +1,5 @@
 // ld, st and their like: widths, spaces, vectors, modifiers, and the errors of addresses.
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <numeric>
@@ -252,6 +253,11 @@ TEST(CudaMemory, ModifiersThatAreHintsLoadAndStoreTheSame) {
       "ld.acquire.sys.global.u32 %d, [%l0];",
       "ld.relaxed.cta.u32 %d, [%l0];",
       "ld.global.L1::evict_last.u32 %d, [%l0];",
+      "ld.global.L1::evict_normal.u32 %d, [%l0];",
+      "ld.global.L1::evict_unchanged.u32 %d, [%l0];",
+      "ld.L1::evict_first.u32 %d, [%l0];",
+      "ld.global.nc.L1::evict_first.L2::64B.u32 %d, [%l0];",
+      "ld.L2::64B.u32 %d, [%l0];",
       "ld.global.nc.L1::no_allocate.L2::128B.u32 %d, [%l0];",
       "ld.global.L2::256B.u32 %d, [%l0];",
       "ld.mmio.relaxed.sys.global.u32 %d, [%l0];",
@@ -272,6 +278,7 @@ TEST(CudaMemory, ModifiersThatAreHintsLoadAndStoreTheSame) {
       "createpolicy.fractional.L2::evict_last.b64 %l1, 1.0; "
       "ld.global.nc.L2::cache_hint.v2.u32 {%r1, %d}, [%l0], %l1;",
       "prefetch.global.L2 [%l0]; ld.global.u32 %d, [%l0];",
+      ".local .b32 own; prefetch.local.L1 [own]; prefetch.local.L2 [own]; ld.global.u32 %d, [%l0];",
       "applypriority.global.L2::evict_normal [%l0], 128; ld.global.u32 %d, [%l0];",
       "prefetchu.L1 [%l0]; ld.u32 %d, [%l0];"};
   Buffer<std::uint32_t> source(std::vector<std::uint32_t>(64, 0xC0FFEE));
@@ -280,23 +287,32 @@ TEST(CudaMemory, ModifiersThatAreHintsLoadAndStoreTheSame) {
     const auto result = lanes<std::uint32_t>("mov.b64 %l0, %a; " + load, address);
     EXPECT_EQ(result, std::vector<std::uint32_t>(32, 0xC0FFEE)) << load;
   }
-  const std::vector<std::string> stores = {"st.global.wb.u32 [%l0], %r1;",
-                                           "st.global.cg.u32 [%l0], %r1;",
-                                           "st.global.cs.u32 [%l0], %r1;",
-                                           "st.global.wt.u32 [%l0], %r1;",
-                                           "st.volatile.global.u32 [%l0], %r1;",
-                                           "st.relaxed.gpu.global.u32 [%l0], %r1;",
-                                           "st.release.gpu.global.u32 [%l0], %r1;",
-                                           "st.weak.u32 [%l0], %r1;",
-                                           "st.wb.u32 [%l0], %r1;",
-                                           "st.cg.u32 [%l0], %r1;",
-                                           "st.cs.u32 [%l0], %r1;",
-                                           "st.wt.u32 [%l0], %r1;",
-                                           "st.volatile.u32 [%l0], %r1;",
-                                           "st.release.sys.u32 [%l0], %r1;",
-                                           "st.mmio.relaxed.sys.u32 [%l0], %r1;",
-                                           "st.mmio.relaxed.sys.global.u32 [%l0], %r1;",
-                                           "st.global.L1::no_allocate.u32 [%l0], %r1;"};
+  const std::vector<std::string> stores = {
+      "st.global.wb.u32 [%l0], %r1;",
+      "st.global.cg.u32 [%l0], %r1;",
+      "st.global.cs.u32 [%l0], %r1;",
+      "st.global.wt.u32 [%l0], %r1;",
+      "st.volatile.global.u32 [%l0], %r1;",
+      "st.relaxed.gpu.global.u32 [%l0], %r1;",
+      "st.release.gpu.global.u32 [%l0], %r1;",
+      "st.weak.u32 [%l0], %r1;",
+      "st.wb.u32 [%l0], %r1;",
+      "st.cg.u32 [%l0], %r1;",
+      "st.cs.u32 [%l0], %r1;",
+      "st.wt.u32 [%l0], %r1;",
+      "st.volatile.u32 [%l0], %r1;",
+      "st.release.sys.u32 [%l0], %r1;",
+      "st.mmio.relaxed.sys.u32 [%l0], %r1;",
+      "st.mmio.relaxed.sys.global.u32 [%l0], %r1;",
+      "st.global.L1::no_allocate.u32 [%l0], %r1;",
+      "st.global.L1::evict_normal.u32 [%l0], %r1;",
+      "st.global.L1::evict_unchanged.u32 [%l0], %r1;",
+      "st.L1::evict_first.u32 [%l0], %r1;",
+      "st.global.L1::evict_last.u32 [%l0], %r1;",
+      "createpolicy.fractional.L2::evict_last.b64 %l1, 1.0; "
+      "st.global.L2::cache_hint.u32 [%l0], %r1, %l1;",
+      "createpolicy.fractional.L2::evict_last.b64 %l1, 1.0; "
+      "st.L1::evict_first.L2::cache_hint.u32 [%l0], %r1, %l1;"};
   std::uint32_t value = 1;
   for (const auto& store : stores) {
     lanes<std::uint32_t>("mov.b64 %l0, %a; mov.u32 %r1, " + std::to_string(++value) + "; " + store +
@@ -508,12 +524,45 @@ TEST(CudaMemory, AsyncCopiesArriveWhenWaitedFor) {
         "cp.async.ca.shared.global [%r1], [%rd2], 8; cp.async.wait_all;",
         "cp.async.cg.shared.global [%r1], [%rd2], 16, 16; cp.async.commit_group; "
         "cp.async.commit_group; cp.async.wait_group 1;",
-        "cp.async.ca.shared.global [%r1+4], [%rd2+4], 4; cp.async.wait_all;"}) {
+        "cp.async.ca.shared.global [%r1+4], [%rd2+4], 4; cp.async.wait_all;",
+        "cp.async.cg.shared.global.L2::64B [%r1], [%rd2], 16; cp.async.wait_all;",
+        "cp.async.ca.shared::cta.global.L2::256B [%r1], [%rd2], 8; cp.async.wait_all;",
+        "createpolicy.fractional.L2::evict_first.b64 %rd5; "
+        "cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd2], 16, %rd5; cp.async.wait_all;",
+        "createpolicy.fractional.L2::evict_first.b64 %rd5; "
+        "cp.async.ca.shared.global.L2::cache_hint.L2::128B [%r1], [%rd2], 16, 16, %rd5; "
+        "cp.async.wait_all;"}) {
     Gpu gpu;
     Buffer<std::uint32_t> data(counting(128));
     ASSERT_EQ(run(copying(code), data), CUDA_SUCCESS) << code << cuda_twin_last_fault();
     const auto result = data.read();
     for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(result[4 * i], 4 * i + 2) << code;
+  }
+}
+
+TEST(CudaMemory, AsyncCopiesOfTheLastGroupsMayBeUnderWay) {
+  // Of four groups the first two are complete, and the word of the third one is 0xFFFFFFFF.
+  Gpu gpu;
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_CHECK_INITIALISED", "off"), 1);
+  Buffer<std::uint32_t> data(counting(128));
+  std::string code;
+  for (const char* at : {"0", "4", "8", "12"}) {
+    code += "cp.async.ca.shared.global [%r1+" + std::string(at) + "], [%rd2+" + at +
+            "], 4; cp.async.commit_group; ";
+  }
+  ASSERT_EQ(run(copying(code + "cp.async.wait_group 2; ld.shared.u32 %r5, [%r1]; "
+                               "ld.shared.u32 %r6, [%r1+8]; cp.async.wait_group 1; "
+                               "ld.shared.u32 %r7, [%r1+8]; ld.shared.u32 %r8, [%r1+12]; "
+                               "add.u32 %r6, %r6, %r5; add.u32 %r8, %r8, %r7; "
+                               "st.global.v2.u32 [%rd2+8], {%r6, %r8};"),
+                data),
+            CUDA_SUCCESS)
+      << cuda_twin_last_fault();
+  const auto result = data.read();
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(result[4 * i], 4 * i + 2) << i;
+    EXPECT_EQ(result[4 * i + 2], 4 * i - 1) << i;
+    EXPECT_EQ(result[4 * i + 3], 4 * i + 1) << i;
   }
 }
 
@@ -565,6 +614,31 @@ TEST(CudaMemory, AsyncCopiesAreNotThereBeforeTheWait) {
             CUDA_SUCCESS);
   const auto result = data.read();
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(result[4 * i], 0u);  // 0xFFFFFFFF + 1
+}
+
+TEST(CudaMemory, AsyncCopiesOfThreadsThatEndedCostNothing) {
+  Gpu gpu;
+  // The last thread never waits for its copy.
+  const auto start = std::chrono::steady_clock::now();
+  Buffer<std::uint32_t> data(counting(128));
+  ASSERT_EQ(run(copying(R"(
+  cp.async.ca.shared.global [%r1], [%rd2], 16;
+  setp.eq.u32 %p0, %r0, 31;
+  @%p0 ret;
+  cp.async.wait_all;
+  mov.u32 %r5, 0;
+AGAIN:
+  cp.async.ca.shared.global [%r1], [%rd2], 16;
+  cp.async.wait_all;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p0, %r5, 40000;
+  @%p0 bra AGAIN;)"),
+                data),
+            CUDA_SUCCESS)
+      << cuda_twin_last_fault();
+  EXPECT_EQ(data.read()[120], 122u);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 10);
 }
 
 TEST(CudaMemory, CountsOfBytesAndSectors) {

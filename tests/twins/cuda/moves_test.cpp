@@ -258,6 +258,17 @@ TEST(CudaMoves, VariablesAddressesReachTheirBytes) {
             79u);
 }
 
+TEST(CudaMoves, OffsetsOfAddressesWrapAround) {
+  Gpu gpu;
+  for (const std::string variable : {"there", "fixed", "mine", "own"}) {
+    const std::string base = "mov.u64 %l1, " + variable + "; mov.u64 %l0, " + variable;
+    EXPECT_EQ(value_of(base + "+9223372036854775807; sub.u64 %l0, %l0, %l1;"), ~uint64_t{0} >> 1)
+        << variable;
+    EXPECT_EQ(value_of(base + "-9223372036854775808; sub.u64 %l0, %l0, %l1;"), uint64_t{1} << 63)
+        << variable;
+  }
+}
+
 TEST(CudaMoves, GenericAddressesReachEachSpace) {
   Gpu gpu;
   const std::string read = " ld.u32 %r0, [%l2+4]; cvt.u64.u32 %l0, %r0;";
@@ -301,6 +312,13 @@ TEST(CudaMoves, IsspacepKnowsTheWindow) {
       const bool inside = v == s || (v == 4 && s == 0);
       EXPECT_EQ(value_of(code), inside ? 1u : 0u) << code;
     }
+  }
+  // An address of 32 bits is extended with zeros, and all windows but the global one are above.
+  for (const std::string space : {"global", "shared", "local", "const", "param", "shared::cta"}) {
+    EXPECT_EQ(value_of("mov.u32 %r0, 0x80001000; isspacep." + space +
+                       " %p0, %r0; selp.u64 %l0, 1, 0, %p0;"),
+              space == "global" ? 1u : 0u)
+        << space;
   }
   EXPECT_EQ(value_of("cvta.shared.u64 %l1, mine; isspacep.shared::cta %p0, %l1;"
                      "isspacep.shared::cluster %p1, %l1; and.pred %p0, %p0, %p1;"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <fstream>
 #include <sstream>
 
 #include "support.h"
@@ -145,6 +146,46 @@ TEST(PtxRefusals, Instructions) {
   expect_refused(in_kernel("ld.global.u32 %r1, [%h1];", 6, "the base %h1 of an address is .b16"));
   expect_refused(in_kernel("ld.global.u32 %r1, [out];", 6, "out is not in .global"));
   expect_refused(in_kernel("ld.shared.u32 %r1, [k];", 6, "k is no variable"));
+}
+
+/// A reason names the first 80 characters.
+TEST(PtxRefusals, LongNamesAreCut) {
+  const Gpu gpu;
+  const std::string name(10000, 'n');
+  const std::string reg = "%r" + name;
+  const std::string plain = kRegisters;
+  const std::string registers = plain + ".reg .f32 " + reg + ";\n.shared .b32 v" + name + ";\n";
+  const std::string frame = ".local .b8 big[600000];";
+  for (const std::string& text :
+       {module(".entry " + name + "() { " + frame + " ret; }"),
+        module(".func " + name + "() { " + frame + " ret; }"),
+        module(".entry " + name + "(.param .b8 a[100000]) { ret; }"),
+        module(".entry " + name + "() { .shared .b8 s[60000]; ret; }"),
+        module(".extern .global .u32 " + name + ";\n.entry k() { .reg .b64 d; mov.b64 d, " + name +
+               "; }"),
+        module(".func " + name + "();\n.entry k() { call " + name + "; }"),
+        module(".entry " + name + "() { ret; }\n.entry k() { call " + name + "; }"),
+        kernel(registers + "add.u32 %r1, " + reg + ", 1;"),
+        kernel(registers + "add.u32 %r1, " + reg + "+1, 1;"),
+        kernel(registers + "mov.b16 %h1, v" + name + ";"),
+        kernel(registers + "bra v" + name + ";"),
+        kernel(registers + "ld.global.u32 %r1, [v" + name + "];"),
+        kernel(registers + "ld.global.u32 %r1, [" + reg + "];"),
+        kernel(registers + "cvta.global.u64 %d1, v" + name + ";"),
+        kernel(registers + "call (%r1), %d1, (v" + name + "), v" + name + ";"),
+        kernel(plain + "call " + name + ";"),
+        kernel(plain + "bra " + name + ";"),
+        kernel(plain + "call %d1, T" + name + ";"),
+        kernel(plain + "mov.u32 %r1, %" + name + ";"),
+        kernel(plain + "add." + name + " %r1, %r2, %r3;"),
+        kernel(plain + "add.u32." + name + " %r1, %r2, %r3;"),
+        kernel(plain + "set." + name + ".u32.u32 %r1, %r2, %r3;"),
+        kernel(plain + "mma.sync.aligned." + name + ".row.col.f32.f16.f16.f32 %r1, %r2;"),
+        kernel(kRegisters + name + ".u32 %r1, %r2;")}) {
+    const Loaded loaded = try_load(text);
+    EXPECT_EQ(loaded.code, CUDA_ERROR_INVALID_PTX) << text.substr(0, 300);
+    EXPECT_LT(loaded.log.size(), 500u) << text.substr(0, 300) << "\n" << loaded.log;
+  }
 }
 
 TEST(PtxRefusals, TypesOfOperands) {
@@ -508,6 +549,104 @@ TEST(PtxHostile, ManyOfEverythingIsLinear) {
   EXPECT_EQ(calls.code, CUDA_SUCCESS) << calls.log;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   EXPECT_LT(seconds.count(), 60);
+}
+
+/// Short texts that stand for much.
+TEST(PtxHostile, ListsOfTargetsAreBounded) {
+  const Gpu gpu;
+  const std::string ranges = repeated("a<1048576>, ", 1000);
+  for (const char* kind : {"branchtargets", "calltargets"}) {
+    expect_refused(in_kernel("T: ." + std::string(kind) + " " + ranges + "b;", 6, "lists of"));
+  }
+  const std::string name(std::size_t{1} << 20, 'a');
+  expect_refused(in_kernel("T: .branchtargets " + name + "<1000>;", 6, "lists of targets exceed"));
+}
+
+TEST(PtxHostile, ManyBranchesThroughOneListAreRefused) {
+  const Gpu gpu;
+  constexpr std::size_t kMany = 2000;
+  std::ostringstream code;
+  code << "T: .branchtargets L<" << kMany << ">;\n";
+  for (std::size_t i = 0; i < kMany; ++i) code << "L" << i << ": brx.idx %r1, T;\n";
+  const Loaded many = try_load(kernel(kRegisters + code.str()));
+  EXPECT_EQ(many.code, CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(many.log.find("brx instructions of the module have more than"), std::string::npos)
+      << many.log;
+}
+
+TEST(PtxHostile, ManyCallsShareAListOfTargets) {
+  const Gpu gpu;
+  constexpr std::size_t kMany = 4000;
+  std::ostringstream text;
+  for (std::size_t i = 0; i < kMany; ++i) text << ".func f" << i << "() { ret; }\n";
+  text << ".global .u64 table[" << kMany << "] = {f0";
+  for (std::size_t i = 1; i < kMany; ++i) text << ", f" << i;
+  text << "};\n.entry k() {\n.reg .b64 %f;\nmov.b64 %f, f7;\nT: .calltargets f<" << kMany << ">;\n";
+  for (std::size_t i = 0; i < kMany; ++i)
+    text << "call %f, " << (i % 2 == 0 ? "T" : "table") << ";\n";
+  const Loaded loaded = try_load(module(text.str() + "ret;\n}\n"));
+  EXPECT_EQ(loaded.code, CUDA_SUCCESS) << loaded.log;
+}
+
+TEST(PtxHostile, AliasesDoNotCopyTheirFunction) {
+  const Gpu gpu;
+  constexpr std::size_t kMany = 3000;
+  std::ostringstream text;
+  for (std::size_t i = 0; i < kMany; ++i) text << ".func a" << i << "();\n";
+  text << ".func f() {\n.reg .b32 %r;\n" << repeated("add.u32 %r, %r, 1;\n", kMany) << "ret;\n}\n";
+  for (std::size_t i = 0; i < kMany; ++i) text << ".alias a" << i << ", f;\n";
+  const Loaded loaded = try_load(module(text.str()));
+  EXPECT_EQ(loaded.code, CUDA_SUCCESS) << loaded.log;
+}
+
+TEST(PtxHostile, VariablesOfAFunctionWithALongName) {
+  const Gpu gpu;
+  std::ostringstream text;
+  text << ".func " << std::string(std::size_t{1} << 20, 'f') << "() {\n.global .u32 x0";
+  for (std::size_t i = 1; i < 2000; ++i) text << ", x" << i;
+  const Loaded loaded = try_load(module(text.str() + ";\nret;\n}\n"));
+  EXPECT_EQ(loaded.code, CUDA_SUCCESS) << loaded.log;
+}
+
+/// Bytes of memory that the process has in use.
+std::size_t resident_bytes() {
+  std::ifstream status("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  status >> all >> resident;
+  return resident * 4096;
+}
+
+TEST(PtxHostile, ALargeVariableTakesMemoryOnlyWhereItIsUsed) {
+  const Gpu gpu;
+  const std::size_t before = resident_bytes();
+  CUmodule loaded = nullptr;
+  CUfunction function = nullptr;
+  TWIN_OK(load(module(".visible .global .align 8 .b8 a[100000000000] = {5, 6, 7};\n"
+                      ".visible .entry k(.param .u64 out) {\n  .reg .b32 %r<4>;\n"
+                      "  .reg .b64 %d;\n  ld.param.u64 %d, [out];\n"
+                      "  ld.global.u32 %r0, [a];\n  ld.global.u32 %r1, [a+50000000000];\n"
+                      "  st.global.u32 [a+99999999996], 9;\n"
+                      "  ld.global.u32 %r2, [a+99999999996];\n"
+                      "  st.global.v2.u32 [%d], {%r0, %r1};\n  st.global.u32 [%d+8], %r2;\n"
+                      "  ret;\n}\n"),
+               &loaded));
+  TWIN_OK(cuModuleGetFunction(&function, loaded, "k"));
+  CUdeviceptr variable = 0;
+  std::size_t bytes = 0;
+  TWIN_OK(cuModuleGetGlobal(&variable, &bytes, loaded, "a"));
+  EXPECT_EQ(bytes, 100000000000u);
+  {
+    const twin_test::Buffer<std::uint32_t> out(3, 1u);
+    std::uint64_t address = out.address;
+    void* arguments[] = {&address};
+    TWIN_OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+    EXPECT_EQ(out.read(), (std::vector<std::uint32_t>{0x00070605, 0, 9}));
+  }
+  std::uint8_t copied[4] = {1, 1, 1, 1};
+  TWIN_OK(cuMemcpyDtoH(copied, variable + bytes - 4, 4));
+  EXPECT_EQ(copied[0] + copied[1] + copied[2] + copied[3], 9);
+  EXPECT_LT(resident_bytes(), before + (std::size_t{256} << 20));
+  TWIN_OK(cuModuleUnload(loaded));
 }
 
 }  // namespace

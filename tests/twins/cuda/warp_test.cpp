@@ -76,6 +76,42 @@ TEST(Shuffle, AllModesOffsetsAndWidths) {
   }
 }
 
+/// The lane that a lane reads, by the formulas of the PTX document.
+Source source_by_formula(const std::string& mode, unsigned lane, unsigned b, unsigned c) {
+  const unsigned bval = b % 32, cval = c % 32, mask = c / 256 % 32;
+  const int max_lane = static_cast<int>((lane & mask) | (cval & (31 - mask)));
+  const unsigned min_lane = lane & mask;
+  int from = static_cast<int>(min_lane | (bval & (31 - mask)));
+  if (mode == "up") from = static_cast<int>(lane) - static_cast<int>(bval);
+  if (mode == "down") from = static_cast<int>(lane + bval);
+  if (mode == "bfly") from = static_cast<int>(lane ^ bval);
+  const bool inside = mode == "up" ? from >= max_lane : from <= max_lane;
+  return {inside ? static_cast<unsigned>(from) : lane, inside};
+}
+
+/// Clamps and segments that no width of CUDA gives, of each lane its own.
+TEST(Shuffle, AnyClampsAndSegments) {
+  Gpu gpu;
+  Words values, by, clamps;
+  std::uint32_t random = 1;
+  for (unsigned i = 0; i < 32 * 64; ++i) {
+    random = random * 1664525u + 1013904223u;
+    values.push_back(i);
+    by.push_back(random >> 7);
+    clamps.push_back(random >> 16);
+  }
+  for (const std::string mode : {"up", "down", "bfly", "idx"}) {
+    const auto d = lanes<std::uint32_t>("shfl.sync." + mode +
+                                            ".b32 %r0|%p0, %a, %b, %c, -1;\n"
+                                            "selp.u32 %r1, 100000, 0, %p0;\nadd.u32 %d, %r0, %r1;",
+                                        values, by, clamps);
+    for (unsigned i = 0; i < d.size(); ++i) {
+      const Source source = source_by_formula(mode, i % 32, by[i], clamps[i]);
+      ASSERT_EQ(d[i], i / 32 * 32 + source.lane + (source.inside ? 100000 : 0)) << mode << i;
+    }
+  }
+}
+
 TEST(Shuffle, EachLaneHasItsOwnOffset) {
   Gpu gpu;
   Words by(32);
@@ -129,7 +165,39 @@ TEST(Shuffle, FormWithoutSyncIsForOldModules) {
   EXPECT_EQ(out.read(), Words(32, 1u << 4));
 }
 
+TEST(Shuffle, ModesWithoutSync) {
+  Gpu gpu;
+  for (const std::string mode : {"up", "down", "bfly", "idx"}) {
+    const auto d = twin_test::lanes_of<std::uint32_t>(
+        {"6.0", "sm_60"},
+        "shfl." + mode + ".b32 %r0|%p0, %a, 3, " + (mode == "up" ? "0x1800" : "0x1807") +
+            ";\nselp.u32 %r1, 100, 0, %p0;\nadd.u32 %d, %r0, %r1;",
+        numbers());
+    for (unsigned i = 0; i < 32; ++i) {
+      const Source source = source_of(mode, i, 3, 8);
+      EXPECT_EQ(d[i], source.lane + (source.inside ? 100 : 0)) << mode << i;
+    }
+  }
+}
+
 // --- vote, match, redux, elect
+
+TEST(Vote, FormsWithoutSync) {
+  Gpu gpu;
+  const std::string code =
+      "setp.ne.u32 %p0, %a, 0;\nvote.all.pred %p1, %p0;\nvote.any.pred %p2, %p0;\n"
+      "vote.uni.pred %p3, %p0;\nvote.all.pred %p4, !%p0;\nselp.u32 %d, 1, 0, %p1;\n"
+      "@%p2 or.b32 %d, %d, 2;\n@%p3 or.b32 %d, %d, 4;\n@%p4 or.b32 %d, %d, 8;";
+  Words some(32, 0);
+  some[17] = 1;
+  const std::vector<Words> cases = {Words(32, 0), Words(32, 7), some};
+  const Words flags = {4 | 8, 1 | 2 | 4, 2};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(twin_test::lanes_of<std::uint32_t>({"6.0", "sm_60"}, code, cases[i]),
+              Words(32, flags[i]))
+        << i;
+  }
+}
 
 TEST(Vote, AllAnyUniBallot) {
   Gpu gpu;
@@ -221,6 +289,63 @@ TEST(Redux, IntegersAndBits) {
     EXPECT_EQ(lanes<std::uint32_t>("redux.sync." + form + " %d, %a, 0xffffffff;", values),
               Words(32, expected))
         << form;
+  }
+}
+
+/// Lanes below 16 have one mask, those from 24 on another one; the others take no part.
+TEST(Redux, PartsOfAWarp) {
+  Gpu gpu;
+  Words values(32);
+  for (unsigned i = 0; i < 32; ++i) values[i] = (i * 2654435761u) ^ 0x80001234u;
+  using F = std::uint32_t (*)(std::uint32_t, std::uint32_t);
+  const auto lower = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) ? a : b;
+  };
+  const auto higher = [](std::uint32_t a, std::uint32_t b) {
+    return static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) ? b : a;
+  };
+  const std::vector<std::pair<std::string, F>> cases = {
+      {"min.u32", [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); }},
+      {"max.u32", [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); }},
+      {"min.s32", lower},
+      {"max.s32", higher},
+      {"and.b32", [](std::uint32_t a, std::uint32_t b) { return a & b; }},
+      {"or.b32", [](std::uint32_t a, std::uint32_t b) { return a | b; }},
+      {"xor.b32", [](std::uint32_t a, std::uint32_t b) { return a ^ b; }}};
+  for (const auto& [form, combine] : cases) {
+    const auto d = lanes<std::uint32_t>(
+        "mov.u32 %d, 55;\nsetp.lt.u32 %p0, %b, 16;\nsetp.ge.u32 %p1, %b, 24;\n"
+        "selp.b32 %r0, 0xffff, 0xff000000, %p0;\nor.pred %p0, %p0, %p1;\n@%p0 redux.sync." +
+            form + " %d, %a, %r0;",
+        values, numbers());
+    const std::uint32_t first =
+        std::accumulate(values.begin() + 1, values.begin() + 16, values[0], combine);
+    const std::uint32_t last =
+        std::accumulate(values.begin() + 25, values.end(), values[24], combine);
+    for (unsigned i = 0; i < 32; ++i) {
+      EXPECT_EQ(d[i], i < 16 ? first : i < 24 ? 55 : last) << form << i;
+    }
+  }
+}
+
+TEST(Match, PartsOfAWarp) {
+  Gpu gpu;
+  Words values(32);
+  for (unsigned i = 0; i < 32; ++i) values[i] = i < 16 ? i % 3 : 9;
+  const std::string halves = "setp.lt.u32 %p0, %b, 16;\nselp.b32 %r0, 0xffff, 0xffff0000, %p0;\n";
+  const auto any =
+      lanes<std::uint32_t>(halves + "match.any.sync.b32 %d, %a, %r0;", values, numbers());
+  const auto all = lanes<std::uint32_t>(
+      halves +
+          "cvt.u64.u32 %l0, %a;\nmatch.all.sync.b64 %d|%p1, %l0, %r0;\n@%p1 add.u32 %d, %d, 1;",
+      values, numbers());
+  for (unsigned i = 0; i < 32; ++i) {
+    std::uint32_t expected = 0;
+    for (unsigned j = 0; j < 32; ++j) {
+      expected |= (i / 16 == j / 16 && values[i] == values[j] ? 1u : 0u) << j;
+    }
+    EXPECT_EQ(any[i], expected) << i;
+    EXPECT_EQ(all[i], i < 16 ? 0 : 0xFFFF0001u) << i;
   }
 }
 

@@ -105,6 +105,7 @@ CUresult load(Context& context, CUmodule* module, const void* image, const JitOp
   if (!read_text(image, kMostText, text)) {
     return refuse(CUDA_ERROR_INVALID_IMAGE, "the image is not readable, or longer than 64 MiB");
   }
+  wait_without_order(context);
   auto made = std::make_shared<Module>();
   made->context = context.weak_from_this();
   made->device = context.device;

@@ -36,6 +36,10 @@ Launch launch_of(Context& context, const KernelWork& work, std::uint64_t number)
   launch.block = work.block;
   launch.cluster = work.cluster;
   launch.dynamic_shared = work.dynamic_shared;
+  {
+    const std::lock_guard lock(context.mutex);
+    launch.stack_bytes = context.limits[CU_LIMIT_STACK_SIZE];
+  }
   launch.cooperative = work.cooperative;
   launch.parameters = work.parameters;
   launch.space = driver().space;

@@ -248,6 +248,8 @@ void wait_for(Stream& stream, std::uint64_t ticket);
 /// Waits for all work of the stream, or of all streams of the context, then surface().
 CUresult synchronize(Stream& stream);
 CUresult synchronize(Context& context);
+/// Waits for all work, without telling the race checks: a driver may wait so, and need not.
+void wait_without_order(Context& context);
 /// Waits for all work of the context, and of the one that owns memory: before memory is freed.
 CUresult synchronize_with_owner(Context& context, std::uint64_t owner);
 

@@ -153,6 +153,23 @@ CUresult synchronize(Context& context) {
   return surface(context);
 }
 
+void wait_without_order(Context& context) {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    const std::lock_guard lock(context.mutex);
+    streams = context.streams;
+    streams.push_back(context.legacy);
+  }
+  for (const auto& stream : streams) {
+    std::uint64_t ticket = 0;
+    {
+      const std::lock_guard lock(stream->mutex);
+      ticket = stream->submitted;
+    }
+    wait_for(*stream, ticket);
+  }
+}
+
 CUresult synchronize_with_owner(Context& context, std::uint64_t owner) {
   CUDA_TWIN_TRY(synchronize(context));
   if (owner == context.id) return CUDA_SUCCESS;

@@ -27,39 +27,38 @@ CUresult place(Context& context, const ptx::Variable& variable, Module& module, 
     if (extent == nullptr) refund(*context.device, bytes);
   }
   if (extent == nullptr) {
-    log = "variable " + variable.name + " of " + std::to_string(bytes) + " bytes: out of memory";
+    log = "variable " + ptx::shown(variable.name) + " of " + std::to_string(bytes) +
+          " bytes: out of memory";
     return refuse(CUDA_ERROR_OUT_OF_MEMORY, log);
   }
   module.globals[variable.name] = {extent->begin, bytes};
-  // Bytes without an initial value are 0. Fresh memory is 0xFF, and large arrays have few values.
-  std::memset(extent->data, 0, bytes);
   std::copy_n(variable.data.begin(), std::min<std::size_t>(variable.data.size(), bytes),
               extent->data);
-  if (extent->written != nullptr) set_written(extent->written, 0, bytes);
   return CUDA_SUCCESS;
 }
 
-std::optional<std::uint64_t> address_of(const ptx::Module& parsed, const Module& module,
+using Functions = std::unordered_map<std::string_view, std::uint32_t>;
+
+std::optional<std::uint64_t> address_of(const Functions& functions, const Module& module,
                                         const std::string& name) {
   const auto at = module.globals.find(name);
   if (at != module.globals.end()) return at->second.address;
-  for (std::uint32_t i = 0; i < parsed.functions.size(); ++i) {
-    if (parsed.functions[i].name == name) return function_address(i);
-  }
-  return std::nullopt;
+  const auto function = functions.find(name);
+  if (function == functions.end()) return std::nullopt;
+  return function_address(function->second);
 }
 
-CUresult relocate(const ptx::Module& parsed, const ptx::Variable& variable, const Module& module,
+CUresult relocate(const Functions& functions, const ptx::Variable& variable, const Module& module,
                   std::string& log) {
   const Module::Global& global = module.globals.at(variable.name);
   const ExtentPtr extent = driver().space->find(global.address);
   for (const ptx::Variable::Relocation& relocation : variable.relocations) {
-    const auto value = address_of(parsed, module, relocation.name);
+    const auto value = address_of(functions, module, relocation.name);
     const bool fits = relocation.bytes <= 8 && relocation.offset <= global.bytes &&
                       relocation.bytes <= global.bytes - relocation.offset;
     if (!value || !fits || extent == nullptr) {
-      log = "line " + std::to_string(variable.line) + ": " + variable.name +
-            ": there is no address of " + relocation.name;
+      log = "line " + std::to_string(variable.line) + ": " + ptx::shown(variable.name) +
+            ": there is no address of " + ptx::shown(relocation.name);
       return refuse(CUDA_ERROR_INVALID_PTX, log);
     }
     const std::uint64_t bits = *value + static_cast<std::uint64_t>(relocation.addend);
@@ -75,8 +74,9 @@ CUresult place_variables(Context& context, const ptx::Module& parsed, Module& mo
   for (const ptx::Variable& variable : parsed.variables) {
     if (is_placed(variable)) CUDA_TWIN_TRY(place(context, variable, module, log));
   }
+  const Functions functions = ptx::functions_by_name(parsed);
   for (const ptx::Variable& variable : parsed.variables) {
-    if (is_placed(variable)) CUDA_TWIN_TRY(relocate(parsed, variable, module, log));
+    if (is_placed(variable)) CUDA_TWIN_TRY(relocate(functions, variable, module, log));
   }
   return CUDA_SUCCESS;
 }

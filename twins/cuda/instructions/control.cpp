@@ -1,6 +1,6 @@
 // bra brx call ret exit trap brkpt nanosleep griddepcontrol
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,7 +91,7 @@ bool bind_brx(Binder& b) {
   const ptx::TargetList* list =
       b.operand(1).kind == Operand::Kind::kName ? b.target_list(b.operand(1).name) : nullptr;
   if (list == nullptr || list->targets.empty()) return b.fail("expected a list of .branchtargets");
-  if (b.failed()) return false;
+  if (b.failed() || !b.builder().count_branch_targets(list->targets.size())) return false;
   b.emit(branch_indexed, OpKind::kControl, {index}).extra =
       static_cast<std::uint32_t>(list->targets.size());
   for (const std::string& target : list->targets) {
@@ -137,7 +137,7 @@ bool bind_register(Binder& b, const Operand& operand, ptx::Type type, bool resul
 bool bind_variable(Binder& b, const Operand& operand, const ptx::Variable* formal,
                    CallSlots& slots) {
   const auto place = b.local_place(operand);
-  if (!place) return b.fail(operand.name + " is no .param variable");
+  if (!place) return b.fail(ptx::shown(operand.name) + " is no .param variable");
   const bool fits = formal == nullptr || (formal->bytes == place->bytes && formal->vector == 1);
   if (!fits) {
     return b.fail("an argument of " + std::to_string(place->bytes) + " bytes for a parameter of " +
@@ -207,29 +207,38 @@ bool read_call(Binder& b, CallOperands& call) {
 }
 
 /// The functions of a list, or of a variable that is a table of them.
-std::optional<std::vector<std::string>> names_of_targets(Binder& b, const std::string& name) {
-  if (const ptx::TargetList* list = b.target_list(name)) return list->targets;
-  for (const ptx::Variable& table : b.builder().module().variables) {
-    if (table.name != name || table.relocations.empty()) continue;
-    std::vector<std::string> names;
-    names.reserve(table.relocations.size());
-    for (const auto& relocation : table.relocations) names.push_back(relocation.name);
-    return names;
+bool find_targets(Binder& b, const std::string& name, std::vector<std::uint32_t>& targets) {
+  const auto add = [&](const std::string& target) {
+    const auto index = b.builder().function_index(target);
+    if (!index) return b.fail("no function " + ptx::shown(target));
+    targets.push_back(*index);
+    return true;
+  };
+  if (const ptx::TargetList* list = b.target_list(name)) {
+    return std::all_of(list->targets.begin(), list->targets.end(), add);
   }
-  return std::nullopt;
+  const ptx::Variable* table = b.builder().table(name);
+  if (table == nullptr) return b.fail("no list " + ptx::shown(name));
+  return std::all_of(table->relocations.begin(), table->relocations.end(),
+                     [&](const auto& relocation) { return add(relocation.name); });
+}
+
+CallTargets targets_of(Binder& b, const std::string& name) {
+  CallTargets& kept = b.builder().call_targets(name);
+  if (kept != nullptr) return kept;
+  std::vector<std::uint32_t> targets;
+  if (!find_targets(b, name, targets)) return nullptr;
+  std::sort(targets.begin(), targets.end());
+  kept = std::make_shared<const std::vector<std::uint32_t>>(std::move(targets));
+  return kept;
 }
 
 bool bind_targets(Binder& b, const CallOperands& call, CallSite& site) {
   if (call.list == nullptr || call.list->kind != Operand::Kind::kName) {
     return b.fail("an indirect call needs .calltargets or a .callprototype");
   }
-  const auto targets = names_of_targets(b, call.list->name);
-  if (!targets) return b.fail("no list " + call.list->name);
-  for (const std::string& name : *targets) {
-    const auto index = b.builder().function_index(name);
-    if (!index) return b.fail("no function " + name);
-    site.targets.push_back(*index);
-  }
+  site.targets = targets_of(b, call.list->name);
+  if (site.targets == nullptr) return false;
   site.target = b.source(*call.target, ptx::Type::kU64);
   b.reads(site.target);
   return !b.failed();
@@ -244,10 +253,12 @@ bool bind_call(Binder& b) {
   const std::vector<ptx::Variable>* results = nullptr;
   if (call.target->kind == Operand::Kind::kName) {
     const auto index = b.builder().function_index(call.target->name);
-    if (!index) return b.fail("no function " + call.target->name);
+    if (!index) return b.fail("no function " + ptx::shown(call.target->name));
     const FunctionInfo& info = b.builder().info(*index);
-    if (info.is_kernel) return b.fail(info.name + " is a kernel");
-    if (!info.is_defined) return b.fail("function " + info.name + " has no body");
+    if (info.is_kernel) return b.fail(ptx::shown(info.name) + " is a kernel");
+    if (!info.is_defined) {
+      return b.fail("function " + ptx::shown(info.name) + " has no body");
+    }
     site->function = *index;
     const ptx::Function& callee = b.builder().module().functions[*index];
     parameters = &callee.parameters;

@@ -140,13 +140,15 @@ bool arrive(Warp& warp, AsyncCopy& copy, LaneMask lanes) {
 /// All groups of the lanes but the last `kept` are complete.
 Next wait_for_copies(Warp& warp, LaneMask active, std::uint64_t kept) {
   AsyncCopies& copies = copies_of(warp);
+  const LaneMask alive = warp.alive();
   for (AsyncCopy& copy : copies.pending) {
+    copy.lanes &= alive;  // no wait of the others comes
     const LaneMask complete = copy.lanes & active & lanes_where([&](unsigned i) {
                                 return copy.group[i] + kept < copies.committed[i];
                               });
     if (complete != 0 && !arrive(warp, copy, complete)) return Next::kSwitch;
   }
-  while (!copies.pending.empty() && copies.pending.front().lanes == 0) copies.pending.pop_front();
+  std::erase_if(copies.pending, [](const AsyncCopy& copy) { return copy.lanes == 0; });
   return Next::kOn;
 }
 

@@ -205,18 +205,18 @@ bool bind_mma(Binder& binder) {
   const Multiplicand* a = multiplicand_named(text.a);
   const Multiplicand* b = multiplicand_named(text.b);
   if (a == nullptr || b == nullptr || a->family != b->family) {
-    return binder.fail("no form has multiplicands ." + std::string(text.a) + " and ." +
-                       std::string(text.b));
+    return binder.fail("no form has multiplicands ." + ptx::shown(text.a) + " and ." +
+                       ptx::shown(text.b));
   }
   const MmaForm* form = form_of(text.shape, a->family);
   if (form == nullptr) {
-    return binder.fail("no form has shape ." + std::string(text.shape) + " for ." +
-                       std::string(text.a));
+    return binder.fail("no form has shape ." + ptx::shown(text.shape) + " for ." +
+                       ptx::shown(text.a));
   }
   const MmaResult* result = result_of(text.d, a->family);
   if (result == nullptr || text.c != text.d) {
-    return binder.fail("no form has results ." + std::string(text.d) + " and ." +
-                       std::string(text.c));
+    return binder.fail("no form has results ." + ptx::shown(text.d) + " and ." +
+                       ptx::shown(text.c));
   }
   const bool is_integer = a->family == MmaFamily::kI8 || a->family == MmaFamily::kI4;
   if (text.saturate && !is_integer) return binder.fail(".satfinite is for integers");

@@ -45,7 +45,7 @@ bool is_in(Binder& binder, const ptx::Operand& operand, const SpaceName& space) 
   const Builder& builder = binder.builder();
   const Place* place = builder.layout().find(builder.function_number(), operand.name);
   if (place == nullptr || place->space == space.space) return true;
-  return binder.fail(operand.name + " is not in ." + std::string(space.name));
+  return binder.fail(ptx::shown(operand.name) + " is not in ." + std::string(space.name));
 }
 
 /// Adds Op::immediate.

@@ -49,7 +49,7 @@ const CompareOp* compare_for(Binder& binder, const SetModifiers& set, ptx::Type 
   }
   const CompareOp* compare = compare_op(set.compare, type);
   if (compare == nullptr) {
-    binder.fail("no ." + std::string(set.compare) + " of ." + std::string(ptx::name_of(type)));
+    binder.fail("no ." + ptx::shown(set.compare) + " of ." + std::string(ptx::name_of(type)));
   }
   return compare;
 }

@@ -43,7 +43,8 @@ template <ShuffleMode kMode>
 
 Next report_absent(Warp& warp, const ShuffleSources& sources, LaneMask lanes, LaneMask absent) {
   if (!warp.block->launch->checks.warp) return Next::kOn;
-  const unsigned lane = first_lane(absent & lanes);
+  // GCC 12 does not see that the mask has a lane.
+  const unsigned lane = first_lane(absent & lanes) % kLanes;
   return report(warp, "absent-lanes", lane,
                 "lane " + std::to_string(lane) + " reads lane " +
                     std::to_string(sources.lane[lane]) + ", which does not take part");

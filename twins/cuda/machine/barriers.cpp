@@ -140,10 +140,17 @@ Next arrive_at_cluster(Warp& warp, LaneMask lanes) {
   Arrival arrival;
   arrival.barrier = kClusterBarrier;
   arrival.waits = false;
+  warp.at_cluster |= lanes;
   return arrive(warp, lanes, arrival);
 }
 
 Next wait_for_cluster(Warp& warp, LaneMask lanes) {
+  const LaneMask absent = lanes & ~warp.at_cluster;
+  if (absent != 0) {
+    return fault(warp, 719, static_cast<unsigned>(std::countr_zero(absent)),
+                 "barrier.cluster.wait of threads that have not arrived");
+  }
+  warp.at_cluster &= ~lanes;
   const LaneMask pending = warp.block->barriers[kClusterBarrier].lanes[warp.index] & lanes;
   if (pending == 0) return Next::kOn;
   wait_at(warp, pending, kClusterBarrier);

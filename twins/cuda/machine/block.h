@@ -37,6 +37,7 @@ struct Launch {
   const KernelInfo* kernel = nullptr;
   Dim3 grid, block, cluster;
   std::uint32_t dynamic_shared = 0;
+  std::uint64_t stack_bytes = 0;      ///< of a thread, for recursion: CU_LIMIT_STACK_SIZE
   std::vector<std::byte> parameters;  ///< exactly KernelInfo::parameter_bytes
   std::shared_ptr<Space> space;       ///< addresses of the context's device
   std::uint64_t work = 0;  ///< number of this piece of work, for races between pieces (races/)
@@ -113,7 +114,7 @@ struct Block {
   std::vector<std::unique_ptr<Warp>> warps;
 
   std::uint64_t local_stride = 0;   ///< of a lane in `local`: KernelInfo::local_bytes, or more for
-                                    ///< the frames of recursive calls
+                                    ///< the frames of a recursion
   Grid* grid = nullptr;             ///< errors and findings of the launch
   std::uint64_t order = 0;          ///< position in the order of blocks
   std::uint32_t alive = 0;          ///< threads that have not ended

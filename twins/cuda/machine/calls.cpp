@@ -13,14 +13,18 @@
 namespace cuda_twin {
 namespace {
 
-constexpr std::uint32_t kMostFrames = 1024;  ///< of a warp
-constexpr std::size_t kMostStorage = std::size_t{8} << 20;
+constexpr std::uint64_t kMostDepth = 1024;  ///< of calls, or more with a larger stack
+constexpr std::size_t kRegistersOfALane = std::size_t{8} << 20;  ///< bytes of all its frames
 constexpr std::uint64_t kFrameAlignment = 16;
+constexpr std::uint32_t kNoFrame = 0xFFFFFFFFu;
 
-void give_registers(Frame& frame, const FunctionInfo& function) {
+void give_registers(Warp& warp, Frame& frame, const FunctionInfo& function) {
   const std::size_t predicate_bytes = std::size_t{function.predicates} * sizeof(LaneMask);
   const std::size_t bytes = function.register_bytes + predicate_bytes;
-  if (frame.storage.size() < bytes + 64) frame.storage.resize(bytes + 64);
+  if (frame.storage.size() < bytes + 64) {
+    warp.frame_bytes += bytes + 64 - frame.storage.size();
+    frame.storage.resize(bytes + 64);
+  }
   const auto at = reinterpret_cast<std::uintptr_t>(frame.storage.data());
   frame.registers = frame.storage.data() + (64 - at % 64) % 64;
   frame.predicates = reinterpret_cast<LaneMask*>(frame.registers + function.register_bytes);
@@ -28,14 +32,18 @@ void give_registers(Frame& frame, const FunctionInfo& function) {
   frame.function = &function;
 }
 
-/// Index of an unused frame, or kMostFrames.
-std::uint32_t free_frame(Warp& warp) {
-  std::size_t storage = 0;
-  for (std::uint32_t i = 1; i < warp.frames.size(); ++i) {
-    if (warp.frames[i].lanes == 0) return i;
-    storage += warp.frames[i].storage.size();
+/// Index of an unused frame for a call from `caller`, or kNoFrame. Each lane may have as many as if
+/// it were alone.
+std::uint32_t free_frame(Warp& warp, const Frame& caller) {
+  const std::uint64_t most = std::max(kMostDepth, warp.block->local_stride / kFrameAlignment);
+  if (caller.depth + 1 >= most) return kNoFrame;
+  if (!warp.free_frames.empty()) {
+    const std::uint32_t index = warp.free_frames.back();
+    warp.free_frames.pop_back();
+    return index;
   }
-  if (warp.frames.size() >= kMostFrames || storage > kMostStorage) return kMostFrames;
+  const auto lanes = static_cast<std::size_t>(std::popcount(warp.lanes));
+  if (warp.frame_bytes > lanes * kRegistersOfALane) return kNoFrame;
   warp.frames.emplace_back();
   return static_cast<std::uint32_t>(warp.frames.size() - 1);
 }
@@ -147,8 +155,8 @@ Next enter(Warp& warp, const CallSite& site, std::uint32_t index, LaneMask lanes
     return fault(warp, 719, lane, "a call of " + function.name + " with other parameters");
   }
   const std::uint32_t caller = warp.groups[0].frame;
-  const std::uint32_t made = free_frame(warp);
-  if (made == kMostFrames) return fault(warp, 719, lane, "stack overflow: calls are too deep");
+  const std::uint32_t made = free_frame(warp, warp.frames[caller]);
+  if (made == kNoFrame) return fault(warp, 719, lane, "stack overflow: calls are too deep");
   Frame& frame = warp.frames[made];
   const Frame& from = warp.frames[caller];
   frame.local_base = (from.local_base + from.function->local_bytes + kFrameAlignment - 1) /
@@ -158,7 +166,7 @@ Next enter(Warp& warp, const CallSite& site, std::uint32_t index, LaneMask lanes
                  "stack overflow: local memory has " + std::to_string(warp.block->local_stride) +
                      " bytes for each thread");
   }
-  give_registers(frame, function);
+  give_registers(warp, frame, function);
   frame.site = &site;
   frame.caller = caller;
   frame.return_op = warp.op + 1;
@@ -182,11 +190,8 @@ std::uint32_t function_at(const Warp& warp, const CallSite& site, unsigned lane)
 }
 
 bool may_reach(const CallSite& site, std::uint32_t index) {
-  if (site.targets.empty()) return true;
-  for (const std::uint32_t target : site.targets) {
-    if (target == index) return true;
-  }
-  return false;
+  if (site.targets == nullptr || site.targets->empty()) return true;
+  return std::binary_search(site.targets->begin(), site.targets->end(), index);
 }
 
 /// Lanes that call the same function as the first go there; the others stay at the call.
@@ -219,15 +224,26 @@ Next return_from_function(Warp& warp, const Op&, LaneMask active) {
   if (frame.site == nullptr) return end_lanes(warp, active);
   const Frame& caller = warp.frames[frame.caller];
   pass(warp, active, frame, frame.function->results, caller, frame.site->results);
-  frame.lanes &= ~active;
+  leave_frame(warp, index, active);
   return send(warp, active, frame.return_op, frame.caller);
+}
+
+void leave_frame(Warp& warp, std::uint32_t frame, LaneMask lanes) {
+  LaneMask& in_it = warp.frames[frame].lanes;
+  if ((in_it & lanes) == 0) return;
+  in_it &= ~lanes;
+  if (in_it == 0 && frame != 0) warp.free_frames.push_back(frame);
 }
 
 void enter_kernel(Warp& warp, const FunctionInfo& function) {
   if (warp.frames.empty()) warp.frames.resize(1);
-  for (Frame& frame : warp.frames) frame.lanes = 0;
+  warp.free_frames.clear();
+  for (auto i = static_cast<std::uint32_t>(warp.frames.size()); i-- > 0;) {
+    warp.frames[i].lanes = 0;
+    if (i != 0) warp.free_frames.push_back(i);
+  }
   Frame& frame = warp.frames[0];
-  give_registers(frame, function);
+  give_registers(warp, frame, function);
   frame.lanes = warp.lanes;
   frame.local_base = 0;
 }

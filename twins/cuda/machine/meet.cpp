@@ -6,6 +6,7 @@
 
 #include "cuda/machine/barriers.h"
 #include "cuda/machine/block.h"
+#include "cuda/machine/calls.h"
 
 namespace cuda_twin {
 namespace {
@@ -115,7 +116,7 @@ Group& hold(Warp& warp, LaneMask lanes, Group::State state) {
 Next end_lanes(Warp& warp, LaneMask lanes) {
   split(warp, lanes);
   warp.exited |= lanes;
-  for (Frame& frame : warp.frames) frame.lanes &= ~lanes;
+  for (std::uint32_t i = 0; i < warp.frames.size(); ++i) leave_frame(warp, i, lanes);
   for (std::uint32_t i = 0; i < warp.group_count; ++i) {
     Group& group = warp.groups[i];
     if (group.state != Group::State::kSync) continue;

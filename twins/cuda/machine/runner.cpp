@@ -15,19 +15,19 @@ namespace cuda_twin {
 namespace {
 
 constexpr std::uint64_t kQuantum = 8192, kLeastQuantum = 256;
-constexpr std::uint64_t kStackBytes = 2048;
+constexpr std::uint64_t kRecursionBytes = 2048;                 ///< of a thread, at least
+constexpr std::uint64_t kMostStack = std::uint64_t{512} << 10;  ///< of a thread
 constexpr std::byte kPoison{0xFF};  ///< what nothing has written: not a number
 
 std::size_t words(std::size_t bytes) {
   return (bytes + 63) / 64;
 }
 
-/// For recursive and indirect calls, whose depth the program does not say.
-std::uint64_t stack_bytes(const Program& program) {
-  for (const FunctionInfo& function : program.functions) {
-    if (!function.is_kernel && function.is_defined) return kStackBytes;
-  }
-  return 0;
+/// The program does not say how deep a recursion is.
+std::uint64_t local_bytes_of_a_lane(const Launch& launch) {
+  const std::uint64_t known = (launch.kernel->local_bytes + 15) / 16 * 16;
+  if (!launch.kernel->is_recursive) return known;
+  return std::max(known + kRecursionBytes, std::min(launch.stack_bytes, kMostStack) / 16 * 16);
 }
 
 LaneMask first_lanes(std::uint32_t count) {
@@ -45,7 +45,7 @@ Runner::Runner(Grid& grid) : grid_(grid), random_(grid.launch().seed) {
       static_cast<std::size_t>(launch.kernel->static_shared) + launch.dynamic_shared;
   block_.shared.resize(shared);
   block_.shared_written.resize(words(shared));
-  block_.local_stride = (launch.kernel->local_bytes + 15) / 16 * 16 + stack_bytes(*launch.program);
+  block_.local_stride = local_bytes_of_a_lane(launch);
   const std::size_t local = block_.warps.size() * kLanes * block_.local_stride;
   block_.local.resize(local);
   block_.local_written.resize(words(local));
@@ -92,7 +92,13 @@ void Runner::clear_memory() {
     std::memset(written.data(), 0, written.size() * sizeof(written[0]));
   };
   clear(block_.shared, block_.shared_written);
-  clear(block_.local, block_.local_written);
+  // A call clears its own frame.
+  const std::uint64_t own = grid_.launch().kernel->function.local_bytes;
+  if (own == block_.local_stride) return clear(block_.local, block_.local_written);
+  for (std::uint64_t at = 0; own != 0 && at < block_.local.size(); at += block_.local_stride) {
+    std::memset(block_.local.data() + at, static_cast<int>(kPoison), own);
+    clear_written(block_.local_written.data(), at, own);
+  }
 }
 
 void Runner::start_warp(Warp& warp) {
@@ -100,6 +106,7 @@ void Runner::start_warp(Warp& warp) {
   warp.exited = 0;
   warp.copies.reset();
   warp.instructions = 0;
+  warp.at_cluster = 0;
   warp.reschedule = warp.yield = warp.waits = false;
   warp.polls = Polls{};
   warp.groups[0] = Group{};

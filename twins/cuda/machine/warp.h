@@ -69,10 +69,13 @@ struct Warp {
   bool reschedule = false;         ///< the running group waits, has split or has ended
   bool yield = false;              ///< the running group lets others go first
   bool waits = false;              ///< it did so in a loop that polls memory
+  LaneMask at_cluster = 0;         ///< arrived at the barrier of the cluster, and have not waited
   std::uint64_t instructions = 0;  ///< executed so far
   Group groups[kLanes];            ///< groups[0] is the one that runs
   std::vector<Frame> frames;       ///< frames[0] is the kernel
-  Polls polls;                     ///< of its strong reads
+  std::vector<std::uint32_t> free_frames;  ///< those in which no lane is
+  std::size_t frame_bytes = 0;             ///< of the registers of all frames
+  Polls polls;                             ///< of its strong reads
 
   /// Special registers, a value for each lane (tid, laneid); those of the block are in Block.
   alignas(64) std::uint32_t tid[3][kLanes] = {};

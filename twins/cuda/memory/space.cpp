@@ -27,7 +27,8 @@ bool host_may_write(MemoryKind kind) {
 
 /// An extent of fresh storage at no address yet.
 std::shared_ptr<Extent> fresh_extent(std::uint64_t bytes, int device, MemoryKind kind) {
-  auto storage = Storage::make(bytes);
+  const bool zeros = kind == MemoryKind::kModule;
+  auto storage = Storage::make(bytes, zeros ? Storage::Fill::kZeros : Storage::Fill::kUnwritten);
   if (storage == nullptr) return nullptr;
   auto extent = std::make_shared<Extent>();
   extent->bytes = bytes;

@@ -51,7 +51,8 @@ class Space {
   /// host has no memory. kPinned and kManaged memory has the address of its storage, so that the
   /// host may use it, and counts as written.
   ExtentPtr allocate(std::uint64_t bytes, std::uint64_t alignment, int device, MemoryKind kind);
-  /// The same for a module's variable: with its name in messages, and read-only if it is .const.
+  /// The same for a module's variable: zeros that count as written, with its name in messages, and
+  /// read-only if it is .const.
   ExtentPtr allocate_variable(std::uint64_t bytes, std::uint64_t alignment, int device,
                               std::string name, bool read_only);
   /// Host memory that devices may use at its own address.

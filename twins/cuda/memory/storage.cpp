@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstring>
 #include <mutex>
 
@@ -12,8 +14,14 @@ namespace cuda_twin {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kSmall = 128 << 10;           // filled at once
-constexpr std::uint64_t kPoisonWindow = 16ULL << 20;  // a file of poison, mapped again and again
+constexpr std::uint64_t kSmall = 128 << 10;  // filled at once
+// A file of poison is mapped again and again. The system has a limit of mappings (65,530 by
+// default), so that the windows are the larger the more memory there is.
+constexpr std::uint64_t kSmallestWindow = 16ULL << 20;
+constexpr std::uint64_t kLargestWindow = 256ULL << 20;
+constexpr std::uint64_t kWindows = 16384;
+
+std::atomic<std::uint64_t> poisoned_bytes{0};  // of all storage
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
@@ -50,7 +58,8 @@ PoisonFile& poison_file() {
 
 /// Private pages of the file: they read as poison, and become the allocation's when written.
 bool map_poison(std::byte* at, std::uint64_t bytes) {
-  const std::uint64_t window = std::min(bytes, kPoisonWindow);
+  const std::uint64_t wanted = std::bit_ceil(poisoned_bytes.load() / kWindows);
+  const std::uint64_t window = std::min(bytes, std::clamp(wanted, kSmallestWindow, kLargestWindow));
   const int file = poison_file().grown_to(window);
   if (file < 0) return false;
   for (std::uint64_t done = 0; done < bytes; done += window) {
@@ -63,10 +72,11 @@ bool map_poison(std::byte* at, std::uint64_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<Storage> Storage::make(std::uint64_t bytes) {
+std::shared_ptr<Storage> Storage::make(std::uint64_t bytes, Fill fill) {
   if (bytes > std::uint64_t{1} << 46) return nullptr;
   const std::uint64_t data_bytes = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
-  const std::uint64_t map_bytes = data_bytes + round_up(data_bytes / 8 + 8, kPage);
+  const std::uint64_t bitmap_bytes = round_up(data_bytes / 8 + 8, kPage);
+  const std::uint64_t map_bytes = data_bytes + bitmap_bytes;
   void* const mapped = ::mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -74,14 +84,21 @@ std::shared_ptr<Storage> Storage::make(std::uint64_t bytes) {
   storage->data_ = static_cast<std::byte*>(mapped);
   storage->written_ = reinterpret_cast<std::uint64_t*>(storage->data_ + data_bytes);
   storage->mapped_ = map_bytes;
-  if (data_bytes <= kSmall) {
-    std::memset(mapped, kPoison, bytes);
+  // A fresh mapping is zeros already. In the bitmap poison means that all is written.
+  const bool zeros = fill == Fill::kZeros;
+  std::byte* const at = storage->data_ + (zeros ? data_bytes : 0);
+  const std::uint64_t count = zeros ? bitmap_bytes : data_bytes;
+  if (count <= kSmall) {
+    std::memset(at, kPoison, zeros ? count : bytes);
     return storage;
   }
-  return map_poison(storage->data_, data_bytes) ? storage : nullptr;
+  storage->poisoned_ = count;
+  poisoned_bytes += count;
+  return map_poison(at, count) ? storage : nullptr;
 }
 
 Storage::~Storage() {
+  poisoned_bytes -= poisoned_;
   if (data_ != nullptr) ::munmap(data_, mapped_);
 }
 

@@ -16,8 +16,9 @@ inline constexpr unsigned char kPoison = 0xFF;
 /// Storage of one allocation: bytes, a bitmap of those that were written, cells of the race checks.
 class Storage {
  public:
-  /// Null if the host has no memory.
-  static std::shared_ptr<Storage> make(std::uint64_t bytes);
+  /// Poisoned and unwritten, or zeros that count as written. Null if the host has no memory.
+  enum class Fill : std::uint8_t { kUnwritten, kZeros };
+  static std::shared_ptr<Storage> make(std::uint64_t bytes, Fill fill = Fill::kUnwritten);
   explicit Storage(std::uint64_t bytes) : cells_(bytes) {}
   ~Storage();
   Storage(const Storage&) = delete;
@@ -30,7 +31,8 @@ class Storage {
  private:
   std::byte* data_ = nullptr;
   std::uint64_t* written_ = nullptr;
-  std::uint64_t mapped_ = 0;  ///< bytes of the mapping that has both
+  std::uint64_t mapped_ = 0;    ///< bytes of the mapping that has both
+  std::uint64_t poisoned_ = 0;  ///< bytes of it that are mapped to poison
   GlobalCells cells_;
 };
 

@@ -53,7 +53,7 @@ ptx::Type Binder::take_type(std::initializer_list<ptx::Type> allowed) {
     return ptx::type_named(modifier).has_value();
   });
   if (at == left_.end()) {
-    fail(left_.empty() ? "needs a type" : "." + std::string(left_.back()) + " is no type");
+    fail(left_.empty() ? "needs a type" : "." + ptx::shown(left_.back()) + " is no type");
     return ptx::Type::kNone;
   }
   const ptx::Type type = *ptx::type_named(*at);
@@ -80,7 +80,7 @@ bool Binder::need_specific_target() {
 }
 
 bool Binder::branch_target(const std::string& label) {
-  return builder_.branch_to(label) || fail(label + " is no label of this function");
+  return builder_.branch_to(label) || fail(ptx::shown(label) + " is no label of this function");
 }
 
 const ptx::TargetList* Binder::target_list(const std::string& name) const {
@@ -122,7 +122,7 @@ void Binder::writes(const Arg& arg) {
 
 bool Binder::fail(std::string reason) {
   if (failed()) return false;
-  std::string name = instruction_.name;
+  std::string name = ptx::shown(instruction_.name);
   for (const std::string& modifier : instruction_.modifiers) {
     if (name.size() > 80) break;
     name += "." + modifier.substr(0, 40);
@@ -136,7 +136,7 @@ bool Binder::failed() const {
 
 bool Binder::finish() {
   if (failed()) return false;
-  return left_.empty() || fail("." + std::string(next()) + " has no place here");
+  return left_.empty() || fail("." + ptx::shown(next()) + " has no place here");
 }
 
 }  // namespace cuda_twin

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t kVirtual = 1024;
 constexpr std::uint32_t kMostRegisters = 1U << 21;
 constexpr std::size_t kMostConstants = std::size_t{1} << 18;
+constexpr std::size_t kMostBranchTargets = std::size_t{1} << 20;
 
 unsigned bytes_of(ptx::Type type) {
   const unsigned bits = ptx::bits_of(type);
@@ -23,9 +24,12 @@ unsigned bytes_of(ptx::Type type) {
 }  // namespace
 
 Builder::Builder(const ptx::Module& module, Program& program, const Layout& layout)
-    : module_(module), program_(program), layout_(layout) {
-  for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
-    functions_.emplace(module.functions[i].name, i);
+    : module_(module),
+      program_(program),
+      layout_(layout),
+      functions_(ptx::functions_by_name(module)) {
+  for (const ptx::Variable& variable : module.variables) {
+    if (!variable.relocations.empty()) tables_.emplace(variable.name, &variable);
   }
 }
 
@@ -132,6 +136,22 @@ const ptx::TargetList* Builder::target_list(const std::string& name) const {
   return found == lists_.end() ? nullptr : found->second;
 }
 
+const ptx::Variable* Builder::table(const std::string& name) const {
+  const auto found = tables_.find(name);
+  return found == tables_.end() ? nullptr : found->second;
+}
+
+CallTargets& Builder::call_targets(const std::string& name) {
+  return lists_.contains(name) ? targets_of_lists_[name] : targets_of_tables_[name];
+}
+
+bool Builder::count_branch_targets(std::size_t count) {
+  branch_targets_ += count;
+  if (branch_targets_ <= kMostBranchTargets) return true;
+  return fail(function_->line, "the brx instructions of the module have more than " +
+                                   std::to_string(kMostBranchTargets) + " targets");
+}
+
 // --- One function
 
 std::optional<ptx::SyntaxError> Builder::bind(std::uint32_t index) {
@@ -153,6 +173,7 @@ void Builder::start(std::uint32_t index) {
   // Not clear(), which costs as much as the largest function so far.
   labels_ = {};
   lists_ = {};
+  targets_of_lists_ = {};
   first_ops_.clear();
   ops_.clear();
   branches_.clear();

@@ -17,6 +17,7 @@
 namespace cuda_twin {
 
 struct CallSite;  // machine/calls.h
+using CallTargets = std::shared_ptr<const std::vector<std::uint32_t>>;
 
 class Builder {
  public:
@@ -48,6 +49,12 @@ class Builder {
   void writes(const Arg& arg, bool always);
   bool branch_to(const std::string& label);
   const ptx::TargetList* target_list(const std::string& name) const;
+  /// A variable whose initial value has addresses, or null.
+  const ptx::Variable* table(const std::string& name) const;
+  /// The place to keep the targets of a list or a table for all calls that name it.
+  CallTargets& call_targets(const std::string& name);
+  /// Of a brx. False after an error: each brx has an op for each of its targets.
+  bool count_branch_targets(std::size_t count);
   Op& emit(const Op& op);  ///< stays where it is until the function is complete
   void more(Op& op, const Arg* args, std::size_t count);
   void keep(std::shared_ptr<CallSite> site);
@@ -67,13 +74,17 @@ class Builder {
   const ptx::Module& module_;
   Program& program_;
   const Layout& layout_;
-  std::unordered_map<std::string, std::uint32_t> functions_;
+  std::unordered_map<std::string_view, std::uint32_t> functions_;
   std::unordered_map<std::uint64_t, std::uint32_t> constants_[2];
   const ptx::Function* function_ = nullptr;
   std::uint32_t number_ = 0;
   std::vector<Arg> registers_;  ///< of the function, by its number
   std::unordered_map<std::string, std::uint32_t> labels_;
   std::unordered_map<std::string, const ptx::TargetList*> lists_;
+  std::unordered_map<std::string_view, const ptx::Variable*> tables_;
+  std::unordered_map<std::string, CallTargets> targets_of_lists_;  ///< of the function
+  std::unordered_map<std::string, CallTargets> targets_of_tables_;
+  std::size_t branch_targets_ = 0;        ///< of all brx of the module
   std::vector<std::uint32_t> first_ops_;  ///< of each instruction, relative to the function
   std::deque<Op> ops_;                    ///< of the function
   struct Branch {

@@ -104,7 +104,7 @@ class LayoutMaker {
   }
 
   bool frame_too_large(const ptx::Function& function) {
-    return fail(function.line, "the stack frame of " + function.name + " exceeds " +
+    return fail(function.line, "the stack frame of " + ptx::shown(function.name) + " exceeds " +
                                    std::to_string(kStackFrame) + " bytes");
   }
 
@@ -142,7 +142,7 @@ class LayoutMaker {
       place.parameter = true;
       layout_.functions_[index].emplace(variable.name, place);
       if (area.bytes > parameter_limit()) {
-        return fail(variable.line, "the parameters of " + function.name + " exceed " +
+        return fail(variable.line, "the parameters of " + ptx::shown(function.name) + " exceed " +
                                        std::to_string(parameter_limit()) + " bytes");
       }
     }
@@ -191,10 +191,10 @@ class LayoutMaker {
       const std::uint64_t bytes = areas[kernel].bytes;
       program_.kernels[kernel].static_shared = bytes;
       if (bytes <= kStaticShared) continue;
-      return fail(module_.functions[index].line, "kernel " + module_.functions[index].name +
-                                                     " uses too much shared memory (" +
-                                                     std::to_string(bytes) + " bytes, " +
-                                                     std::to_string(kStaticShared) + " at most)");
+      return fail(module_.functions[index].line,
+                  "kernel " + ptx::shown(module_.functions[index].name) +
+                      " uses too much shared memory (" + std::to_string(bytes) + " bytes, " +
+                      std::to_string(kStaticShared) + " at most)");
     }
     for (std::uint32_t i = 0; i < module_.functions.size(); ++i) {
       const auto found = kernels_.find(reach_.owner[i]);
@@ -230,11 +230,12 @@ class LayoutMaker {
     }
   }
 
-  /// The deepest chain of calls; cycles count once, recursion grows at run time.
+  /// The deepest chain of calls. A recursion counts once here, and grows at run time.
   bool local() {
     const std::size_t count = reach_.callees.size();
     std::vector<std::uint64_t> deepest(count, 0);
     std::vector<std::uint8_t> state(count, 0);  // 1: open, 2: done
+    std::vector<bool> recursive(count, false);
     struct Step {
       std::uint32_t index;
       std::size_t callee;
@@ -249,28 +250,32 @@ class LayoutMaker {
         const auto& callees = reach_.callees[step.index];
         if (step.callee < callees.size()) {
           const std::uint32_t callee = callees[step.callee++];
+          if (state[callee] == 1) recursive[step.index] = true;
           if (state[callee] == 0) {
             state[callee] = 1;
             path.push_back({callee, 0});
           }
           continue;
         }
-        finish(step.index, callees, deepest, state);
+        finish(step.index, callees, deepest, state, recursive);
         path.pop_back();
       }
     }
     for (const auto& [index, kernel] : kernels_) {
       program_.kernels[kernel].local_bytes = deepest[index];
+      program_.kernels[kernel].is_recursive = recursive[index];
       if (deepest[index] > kStackFrame) return frame_too_large(module_.functions[index]);
     }
     return true;
   }
 
   void finish(std::uint32_t index, const std::vector<std::uint32_t>& callees,
-              std::vector<std::uint64_t>& deepest, std::vector<std::uint8_t>& state) const {
+              std::vector<std::uint64_t>& deepest, std::vector<std::uint8_t>& state,
+              std::vector<bool>& recursive) const {
     std::uint64_t below = 0;
     for (const std::uint32_t callee : callees) {
       if (state[callee] == 2) below = std::max(below, deepest[callee]);
+      if (recursive[callee]) recursive[index] = true;
     }
     const bool real = index < program_.functions.size();
     const std::uint64_t own = real ? program_.functions[index].local_bytes : 0;

@@ -81,7 +81,8 @@ unsigned Binder::register_bits(const Operand& operand) const {
 Arg Binder::checked_register(const Operand& operand, Type type, bool wider) {
   const ptx::Register& reg = builder_.function().registers[operand.index];
   if (!fits(type, reg.type, wider)) {
-    fail(reg.name + " is " + described(reg.type) + " where " + described(type) + " is needed");
+    fail(ptx::shown(reg.name) + " is " + described(reg.type) + " where " + described(type) +
+         " is needed");
     return {};
   }
   return builder_.register_arg(operand.index);
@@ -146,7 +147,7 @@ Arg Binder::source(const Operand& operand, Type type, bool wider) {
 Arg Binder::special(const Operand& operand, Type type, bool wider) {
   const SpecialRegister* row = special_register(operand.name);
   if (row == nullptr) {
-    fail(operand.name.substr(0, 80) + " is not declared");
+    fail(ptx::shown(operand.name) + " is not declared");
     return {};
   }
   if (instruction_.name != "mov" && instruction_.name != "cvt") {
@@ -201,8 +202,8 @@ Arg Binder::sum(const Operand& operand, Type type, bool wider) {
   const ptx::Register& reg = builder_.function().registers[base.index];
   const unsigned bits = ptx::bits_of(reg.type);
   if (ptx::kind_of(reg.type) == Kind::kFloat || bits > 64) {
-    fail("a constant is added to an integer of up to 64 bits, and " + reg.name + " is " +
-         described(reg.type));
+    fail("a constant is added to an integer of up to 64 bits, and " + ptx::shown(reg.name) +
+         " is " + described(reg.type));
     return {};
   }
   Op op;
@@ -223,7 +224,7 @@ Arg Binder::address_value(const Operand& operand, Type type) {
   const unsigned bytes = bits / 8;
   const bool good_type = (bits == 32 || bits == 64) && ptx::kind_of(type) != Kind::kFloat;
   if (!good_type) {
-    fail("the address " + operand.name + " has no type " + described(type));
+    fail("the address " + ptx::shown(operand.name) + " has no type " + described(type));
     return {};
   }
   if (const auto index = builder_.function_index(operand.name)) {
@@ -233,13 +234,13 @@ Arg Binder::address_value(const Operand& operand, Type type) {
   }
   const Place* place = builder_.layout().find(builder_.function_number(), operand.name);
   if (place == nullptr) {
-    fail(operand.name + " is no variable");
+    fail(ptx::shown(operand.name) + " is no variable");
     return {};
   }
   if (!usable(*place, operand.name)) return {};
   const bool device = place->space == ptx::Space::kGlobal || place->space == ptx::Space::kConst;
   if (device && bits != 64) {
-    fail("the address of " + operand.name + " has 64 bits");
+    fail("the address of " + ptx::shown(operand.name) + " has 64 bits");
     return {};
   }
   const Located located = locate(*place, operand.offset);
@@ -250,15 +251,17 @@ Arg Binder::address_value(const Operand& operand, Type type) {
 }
 
 bool Binder::usable(const Place& place, const std::string& name) {
-  return !place.undefined || fail(name + " is declared .extern and not defined");
+  return !place.undefined || fail(ptx::shown(name) + " is declared .extern and not defined");
 }
 
 /// Base and offset of a variable. With a base, the offset is in the base already.
 Binder::Located Binder::locate(const Place& place, std::int64_t offset) {
-  const std::int64_t at = static_cast<std::int64_t>(place.offset) + offset;
+  // An offset may leave the address space and wrap around.
+  const std::uint64_t sum = place.offset + static_cast<std::uint64_t>(offset);
+  const auto at = static_cast<std::int64_t>(sum);
   if (place.dynamic) {
     const auto base = builder_.layout().dynamic_base(builder_.function_number());
-    if (base) return {{}, static_cast<std::int64_t>(*base) + at};
+    if (base) return {{}, static_cast<std::int64_t>(*base + sum)};
     return {value_of(read_dynamic_base, temporary(8), at), 0};
   }
   if (place.space == ptx::Space::kLocal && !builder_.in_kernel()) {
@@ -368,7 +371,7 @@ Arg Binder::base_register(const Operand& base) {
   const unsigned bits = ptx::bits_of(reg.type);
   const bool good = (bits == 32 || bits == 64) && ptx::kind_of(reg.type) != Kind::kFloat;
   if (!good) {
-    fail("the base " + reg.name + " of an address is " + described(reg.type));
+    fail("the base " + ptx::shown(reg.name) + " of an address is " + described(reg.type));
     return {};
   }
   const Arg arg = builder_.register_arg(base.index);
@@ -380,14 +383,14 @@ std::optional<Binder::Address> Binder::named_address(const Operand& base, ptx::S
                                                      std::int64_t offset) {
   const Place* place = builder_.layout().find(builder_.function_number(), base.name);
   if (place == nullptr) {
-    fail(base.name + " is no variable");
+    fail(ptx::shown(base.name) + " is no variable");
     return std::nullopt;
   }
   if (!usable(*place, base.name)) return std::nullopt;
   const bool frame = space == ptx::Space::kParam && place->parameter;
   const bool same = frame || space == place->space || space == ptx::Space::kGeneric;
   if (!same) {
-    fail(base.name + " is not in ." + std::string(ptx::name_of(space)));
+    fail(ptx::shown(base.name) + " is not in ." + std::string(ptx::name_of(space)));
     return std::nullopt;
   }
   const Located located = locate(*place, offset);

@@ -44,7 +44,8 @@ struct KernelInfo {
   std::uint64_t parameter_bytes = 0;
   std::uint64_t static_shared = 0;       ///< bytes of .shared variables that this kernel can reach
   std::uint64_t dynamic_alignment = 16;  ///< of extern .shared
-  std::uint64_t local_bytes = 0;  ///< of a lane, calls included; depth is limited at run time
+  std::uint64_t local_bytes = 0;         ///< of a lane, calls included, a recursion once
+  bool is_recursive = false;             ///< a function that it reaches may call itself
   std::uint32_t registers =
       0;  ///< of a thread, as CU_FUNC_ATTRIBUTE_NUM_REGS: 32-bit ones after reuse
   std::uint32_t max_threads =

@@ -7,13 +7,13 @@ using ptx::Operand;
 
 class Reacher {
  public:
-  explicit Reacher(const ptx::Module& module) : module_(module) {
+  explicit Reacher(const ptx::Module& module)
+      : module_(module), functions_(ptx::functions_by_name(module)) {
     const std::size_t count = module.functions.size();
     reach_.callees.resize(count);
     reach_.owner.assign(count, Reach::kNone);
     reach_.uses_common.assign(count, false);
     shared_.resize(count);
-    for (std::uint32_t i = 0; i < count; ++i) functions_.emplace(module.functions[i].name, i);
     for (const ptx::Variable& variable : module.variables) {
       if (variable.space == ptx::Space::kShared)
         reach_.variable_owner[variable.name] = Reach::kNone;
@@ -138,7 +138,7 @@ class Reacher {
 
   const ptx::Module& module_;
   Reach reach_;
-  std::unordered_map<std::string, std::uint32_t> functions_;
+  std::unordered_map<std::string_view, std::uint32_t> functions_;
   std::vector<std::vector<std::string>> shared_;  ///< module-level variables that a function names
   std::vector<std::uint32_t> addressed_, indirect_;
 };

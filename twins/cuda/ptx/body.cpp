@@ -129,17 +129,7 @@ bool FunctionReader::target_list(std::string name, Line line) {
   TargetList& list = function_.target_lists.back();
   if (kind == "callprototype") return prototype();
   do {
-    const auto target = tokens_.expect_word("a target");
-    if (!target) return false;
-    if (!tokens_.take_sign("<")) {
-      list.targets.emplace_back(*target);
-      continue;
-    }
-    const auto count = range();
-    if (!count) return false;
-    for (std::uint64_t i = 0; i < *count; ++i) {
-      list.targets.push_back(std::string(*target) + std::to_string(i));
-    }
+    if (!targets(list)) return false;
   } while (tokens_.take_sign(","));
   if (!tokens_.expect(";")) return false;
   for (std::string& target : list.targets) {
@@ -149,6 +139,26 @@ bool FunctionReader::target_list(std::string name, Line line) {
       return tokens_.fail_at(line, shown(target) + " is no function");
     }
     if (kind == "branchtargets") scopes_.wants_label(&target, line, kind);
+  }
+  return true;
+}
+
+/// A name, or a range of them such as L<8>.
+bool FunctionReader::targets(TargetList& list) {
+  const auto target = tokens_.expect_word("a target");
+  if (!target) return false;
+  std::optional<std::uint64_t> count = 1;
+  const bool numbered = tokens_.take_sign("<");
+  if (numbered) count = range();
+  if (!count) return false;
+  // Few characters of a range stand for many names.
+  names_.target_bytes += *count * (target->size() + sizeof(std::string));
+  if (names_.target_bytes > tokens_.limits.target_bytes) {
+    return tokens_.fail("the lists of targets exceed " +
+                        std::to_string(tokens_.limits.target_bytes) + " bytes");
+  }
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    list.targets.push_back(std::string(*target) + (numbered ? std::to_string(i) : ""));
   }
   return true;
 }

@@ -10,7 +10,7 @@ FunctionReader::FunctionReader(Tokens& tokens, Module& module, ModuleNames& name
       module_(module),
       names_(names),
       function_(function),
-      scopes_(tokens, function) {}
+      scopes_(tokens, function, names.functions++) {}
 
 bool FunctionReader::read() {
   if (tokens_.at_sign("(") && !parameters(function_.results, function_.result_registers)) {

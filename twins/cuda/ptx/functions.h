@@ -37,6 +37,7 @@ class FunctionReader {
   Resolve module_names();
   bool label();
   bool target_list(std::string name, Line line);
+  bool targets(TargetList& list);
   bool prototype();
 
   // Instructions (instructions.cpp)

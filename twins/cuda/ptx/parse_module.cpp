@@ -101,7 +101,7 @@ class ModuleReader {
     return variables(linkage);
   }
 
-  /// .alias name, function; The name is a declared function, and gets the other one's body.
+  /// .alias name, function; The name is a declared function, and stands for the other one.
   bool alias() {
     const Line line = tokens_.line();
     const auto name = tokens_.expect_word("a function");
@@ -117,14 +117,25 @@ class ModuleReader {
       return found != names_.entries.end() && found->second.is_function;
     };
     if (!is_function(declared)) return tokens_.fail_at(line, shown(*name) + " is no function");
-    if (!is_function(defined) || module_.functions[defined->second.index].is_declaration) {
+    if (!is_function(defined) || !has_body(module_.functions[defined->second.index])) {
       return tokens_.fail_at(line, shown(*target) + " is no function with a body");
     }
-    Function copy = module_.functions[defined->second.index];
-    if (copy.is_kernel) return tokens_.fail_at(line, shown(*target) + " is a kernel");
-    copy.name = *name;
-    copy.line = line;
-    return redeclare(declared->second, std::move(copy));
+    const auto index = static_cast<std::uint32_t>(defined->second.index);
+    const Function& body = module_.functions[index];
+    if (body.is_kernel) return tokens_.fail_at(line, shown(*target) + " is a kernel");
+    Function& alias = module_.functions[declared->second.index];
+    if (has_body(alias)) {
+      return tokens_.fail_at(line, "the function " + shown(*name) + " is defined twice");
+    }
+    if (!alike(alias, body)) {
+      return tokens_.fail_at(line, shown(*name) + " differs from its declaration");
+    }
+    alias.alias = body.alias.value_or(index);
+    return true;
+  }
+
+  static bool has_body(const Function& function) {
+    return !function.is_declaration || function.alias;
   }
 
   bool function(const Linkage& linkage, bool is_kernel) {
@@ -153,16 +164,19 @@ class ModuleReader {
     if (!before.is_function)
       return tokens_.fail_at(now.line, shown(now.name) + " is declared twice");
     Function& old = module_.functions[before.index];
-    if (!old.is_declaration && !now.is_declaration) {
+    if (has_body(old) && has_body(now)) {
       return tokens_.fail_at(now.line, "the function " + shown(now.name) + " is defined twice");
     }
-    const bool alike = old.is_kernel == now.is_kernel && same(old.parameters, now.parameters) &&
-                       same(old.results, now.results);
-    if (!alike) {
+    if (!alike(old, now)) {
       return tokens_.fail_at(now.line, shown(now.name) + " differs from its declaration");
     }
     if (!now.is_declaration) old = std::move(now);
     return true;
+  }
+
+  static bool alike(const Function& a, const Function& b) {
+    return a.is_kernel == b.is_kernel && same(a.parameters, b.parameters) &&
+           same(a.results, b.results);
   }
 
   static bool same(const std::vector<Variable>& a, const std::vector<Variable>& b) {
@@ -227,6 +241,15 @@ class ModuleReader {
 };
 
 }  // namespace
+
+std::unordered_map<std::string_view, std::uint32_t> functions_by_name(const Module& module) {
+  std::unordered_map<std::string_view, std::uint32_t> result;
+  for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
+    const Function& function = module.functions[i];
+    result.emplace(function.name, function.alias.value_or(i));
+  }
+  return result;
+}
 
 std::variant<Module, SyntaxError> parse(std::string_view text, const ParserLimits& limits) {
   if (text.size() > limits.text_bytes) {

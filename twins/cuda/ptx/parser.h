@@ -14,6 +14,7 @@ struct ParserLimits {
   std::size_t registers = std::size_t{1} << 20;  ///< of a function
   unsigned nesting = 64;
   std::size_t initial_bytes = std::size_t{64} << 20;  ///< of all initialised variables
+  std::size_t target_bytes = std::size_t{64} << 20;   ///< of all lists of targets
   Version newest{99, 9};  ///< a text of a newer .version is refused: version_unsupported
 };
 

@@ -26,7 +26,8 @@ Numbered split(std::string_view name) {
 
 }  // namespace
 
-Scopes::Scopes(Tokens& tokens, Function& function) : tokens_(tokens), function_(function) {
+Scopes::Scopes(Tokens& tokens, Function& function, std::uint32_t number)
+    : tokens_(tokens), function_(function), number_(number) {
   blocks_.emplace_back();
 }
 
@@ -108,7 +109,10 @@ bool Scopes::declare_range(std::string_view prefix, Type type, unsigned vector,
 std::optional<std::string> Scopes::declare_variable(std::string_view name, Space space) {
   if (!is_free(name)) return std::nullopt;
   std::string result = unique(name);
-  if (is_static(space)) result = function_.name + "@" + result;
+  // The whole name of the function would be too much: it may be as long as the text.
+  if (is_static(space)) {
+    result = shown(function_.name) + "@" + std::to_string(number_) + "@" + result;
+  }
   blocks_.back().symbols[name] = Symbol{false, 0, 1, space, result};
   return result;
 }

@@ -27,7 +27,8 @@ constexpr bool is_static(Space space) {
 /// Names are views of the text.
 class Scopes {
  public:
-  Scopes(Tokens& tokens, Function& function);
+  /// `number` is one that no other function of the module has.
+  Scopes(Tokens& tokens, Function& function, std::uint32_t number);
 
   bool push();
   /// Resolves the labels that the block's instructions name. Unknown labels are left to the
@@ -73,6 +74,7 @@ class Scopes {
 
   Tokens& tokens_;
   Function& function_;
+  std::uint32_t number_;
   std::vector<Block> blocks_;
   std::uint32_t blocks_made_ = 0;
   std::uint64_t registers_ = 0;

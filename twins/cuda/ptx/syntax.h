@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -13,6 +16,11 @@
 namespace cuda_twin::ptx {
 
 using Line = std::uint32_t;  ///< in the PTX text, from 1
+
+/// A name as messages show it.
+inline std::string shown(std::string_view name) {
+  return std::string(name.substr(0, 80));
+}
 
 /// Bits of a literal. An integer has 64; 0f3F800000 is single, 0d... double, and 1.0 double.
 struct Literal {
@@ -103,8 +111,9 @@ struct TargetList {
 struct Function {
   std::string name;
   bool is_kernel = false;
-  bool is_declaration = false;    ///< no body
-  std::vector<Variable> results;  ///< .param or .reg
+  bool is_declaration = false;         ///< no body
+  std::optional<std::uint32_t> alias;  ///< the function in Module::functions that has the body
+  std::vector<Variable> results;       ///< .param or .reg
   std::vector<Variable> parameters;
   std::vector<std::uint32_t> result_registers, parameter_registers;  ///< of .reg ones, in order;
                                                                      ///< of a vector all parts
@@ -128,6 +137,10 @@ struct Module {
   std::vector<Variable> variables;
   std::vector<Function> functions;
 };
+
+/// The functions of a module by name, each with its place in Module::functions: of an alias the
+/// place of the function that it stands for.
+std::unordered_map<std::string_view, std::uint32_t> functions_by_name(const Module& module);
 
 /// Why a text is no PTX module that the twin can run.
 struct SyntaxError {

@@ -47,9 +47,4 @@ class Tokens {
   const ParserLimits& limits;
 };
 
-/// A name as messages show it.
-inline std::string shown(std::string_view name) {
-  return std::string(name.substr(0, 80));
-}
-
 }  // namespace cuda_twin::ptx

@@ -28,6 +28,8 @@ struct ModuleNames {
   };
   std::unordered_map<std::string, Entry> entries;
   std::size_t initial_bytes = 0;  ///< of all variables so far
+  std::size_t target_bytes = 0;   ///< of all lists of targets so far
+  std::uint32_t functions = 0;    ///< read so far, declarations too
 };
 
 /// What stands between the state space and the name.
