@@ -17,7 +17,7 @@ class PlainAllocation : public Allocation {
     if (address_ != 0) context_->release_idle<&Symbols::mem_free>(address_);
   }
   Status allocate(const MemoryOwner&, std::size_t bytes) {
-    return context_->call<&Symbols::mem_alloc>(&address_, bytes);
+    return context_->call_idle<&Symbols::mem_alloc>(&address_, bytes);
   }
 
  protected:
@@ -28,7 +28,7 @@ class ManagedAllocation final : public PlainAllocation {
  public:
   using PlainAllocation::PlainAllocation;
   Status allocate(const MemoryOwner&, std::size_t bytes) {
-    return context_->call<&Symbols::mem_alloc_managed>(&address_, bytes, kAttachGlobal);
+    return context_->call_idle<&Symbols::mem_alloc_managed>(&address_, bytes, kAttachGlobal);
   }
 };
 
@@ -41,7 +41,7 @@ class HostAllocation final : public Allocation {
   }
   Status allocate(const MemoryOwner&, std::size_t bytes) {
     void* address = nullptr;
-    SHUNT_TRY(context_->call<&Symbols::mem_host_alloc>(&address, bytes, kHostMapped));
+    SHUNT_TRY(context_->call_idle<&Symbols::mem_host_alloc>(&address, bytes, kHostMapped));
     address_ = std::bit_cast<DevicePointer>(address);  // one address for host and device
     return ok();
   }
@@ -69,7 +69,8 @@ class MappedAllocation final : public Allocation {
     SHUNT_TRY(context_->call<&Symbols::mem_address_reserve>(&address_, bytes_, std::size_t{0},
                                                             DevicePointer{0}, std::uint64_t{0}));
     MemoryHandle handle = 0;
-    SHUNT_TRY(context_->call<&Symbols::mem_create>(&handle, bytes_, &properties, std::uint64_t{0}));
+    SHUNT_TRY(
+        context_->call_idle<&Symbols::mem_create>(&handle, bytes_, &properties, std::uint64_t{0}));
     const Status mapped = context_->call<&Symbols::mem_map>(address_, bytes_, std::size_t{0},
                                                             handle, std::uint64_t{0});
     context_->release<&Symbols::mem_release>(handle);  // the mapping keeps the memory

@@ -66,6 +66,8 @@ DeviceSpeed speed_of(const Facts& facts) {
 
 /// The module and the kernel that each stream needs.
 constexpr const char* kBeginRun = "begin_run";
+/// A kernel of the same module.
+constexpr const char* kEmptyKernel = "empty";
 
 bool is_vendor_code(const Error& error, Status32 code) {
   return error.vendor() && error.vendor()->code == code;
@@ -90,7 +92,7 @@ bool can_map(const Context& user, const DeviceMemory& memory) {
 
 /// Lets one context use plain memory of another. It may have been enabled before.
 bool enable_access(const Context& user, const Context& owner) {
-  const Status enabled = user.call<&Symbols::ctx_enable_peer_access>(owner.handle(), 0U);
+  const Status enabled = user.call_idle<&Symbols::ctx_enable_peer_access>(owner.handle(), 0U);
   return enabled || is_vendor_code(enabled.error(), kPeerAccessEnabled);
 }
 
@@ -156,8 +158,9 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const std::shared_ptr<Dri
   std::unique_ptr<CudaDevice> device(
       new CudaDevice(std::move(context), std::move(info), target, memory, options));
   // Some drivers can't compile PTX.
-  if (const Status status = device->modules_.load(kBeginRun, Level::kBase); !status)
-    return Error(status.error()).with_context(card);
+  const auto empty = device->modules_.find(kBeginRun, Level::kBase, kEmptyKernel);
+  if (!empty) return Error(empty.error()).with_context(card);
+  device->context_->set_empty_kernel(*empty);
   return device;
 }
 
@@ -218,7 +221,7 @@ OwnMemory CudaDevice::own_memory() const {
 
 Result<std::unique_ptr<Stream>> CudaDevice::open_stream() {
   SHUNT_ASSIGN(FunctionHandle begin_run, modules_.find(kBeginRun, Level::kBase, kBeginRun));
-  SHUNT_ASSIGN(auto native, CudaStream::create(context_, clock_, begin_run));
+  SHUNT_ASSIGN(auto native, CudaStream::create(context_, clock_, begin_run, staging_));
   SHUNT_ASSIGN(auto stream, EventStream::create(std::move(native), context_->health()));
   return stream;
 }

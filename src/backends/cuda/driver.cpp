@@ -30,6 +30,12 @@ constexpr VendorRuntime kRuntime = {.backend = "cuda",
 constexpr std::array kNamedCodes = {
     VendorCode{kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", ErrorCode::kOutOfMemory,
                "place fewer layers on the device, or use a smaller context"},
+    VendorCode{kNotInitialized, "CUDA_ERROR_NOT_INITIALIZED", ErrorCode::kUnsupported,
+               "check with nvidia-smi that the driver's kernel module is loaded"},
+    VendorCode{kStubLibrary, "CUDA_ERROR_STUB_LIBRARY", ErrorCode::kUnsupported,
+               "this libcuda.so.1 is the toolkit's stub: remove its folder from LD_LIBRARY_PATH"},
+    VendorCode{kUnknown, "CUDA_ERROR_UNKNOWN", ErrorCode::kDevice,
+               "check with nvidia-smi that the driver works, and look at the kernel's log (dmesg)"},
     VendorCode{kNoDevice, "CUDA_ERROR_NO_DEVICE", ErrorCode::kNotFound,
                "check with nvidia-smi that the driver sees the device"},
     VendorCode{kUnsupportedPtxVersion, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
@@ -69,9 +75,8 @@ constexpr std::array kContextEnds = {
 constexpr std::array kDeviceEnds = {kDeinitialized, kDeviceUnavailable, kEccUncorrectable,
                                     kNvlinkUncorrectable};
 
-constexpr std::size_t kWordBytes = 4;
-/// A device that works writes a word within this time.
-constexpr std::chrono::milliseconds kMostForAWord{30'000};
+/// A device that works completes an empty kernel within this time.
+constexpr std::chrono::milliseconds kMostForEmptyKernel{30'000};
 
 constexpr VendorCodes kCodes = {.library = "CUDA driver", .codes = kNamedCodes};
 
@@ -125,60 +130,27 @@ bool ends_device(Status32 status) {
   return std::ranges::find(kDeviceEnds, status) != kDeviceEnds.end();
 }
 
-bool DriverState::has_lost_within(std::chrono::milliseconds time) const {
-  return losses_ != 0 &&
-         steady_seconds() - last_loss_ < std::chrono::duration<double>(time).count();
-}
-
-void DriverState::count_loss() {
-  last_loss_ = steady_seconds();
-  ++losses_;
-}
-
-std::mutex& DriverState::limits(ContextHandle context) {
-  const std::lock_guard lock(mutex_);
-  return limits_[context];
-}
-
-Status DriverState::add(ContextHandle context, const std::shared_ptr<DeviceHealth>& health) {
-  const std::lock_guard lock(mutex_);
-  const auto [begin, end] = users_.equal_range(context);
-  for (auto user = begin; user != end; ++user) {
-    if (user->second->is_hung()) return user->second->check();
-  }
-  users_.emplace(context, health);
-  return ok();
-}
-
-void DriverState::remove(ContextHandle context, const std::shared_ptr<DeviceHealth>& health) {
-  if (health->is_hung()) return;
-  const std::lock_guard lock(mutex_);
-  const auto [begin, end] = users_.equal_range(context);
-  const auto found =
-      std::find_if(begin, end, [&](const auto& user) { return user.second == health; });
-  if (found != end) users_.erase(found);
-}
-
 Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<Driver> driver,
                                                  DeviceNumber device,
                                                  std::shared_ptr<DeviceHealth> health) {
   ContextHandle handle = nullptr;
   SHUNT_TRY(driver->check(driver->symbols().device_primary_ctx_retain(&handle, device),
                           name_of<&Symbols::device_primary_ctx_retain>()));
-  SHUNT_TRY(driver->state().add(handle, health));  // or leave it retained
+  SHUNT_TRY(driver->state().context(handle).add(health));  // or leave it retained
   std::shared_ptr<Context> context(
       new Context(std::move(driver), device, std::move(health), handle));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&context->own_stream_, kStreamNonBlocking));
   context->add_stream(context->own_stream_);
-  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&context->own_word_, kWordBytes));
   return context;
 }
 
 Context::~Context() {
   // Without asking whether the device works: nothing that follows needs an answer.
-  if (own_word_ != 0) (void)peek<&Symbols::mem_free>(own_word_);
-  if (own_stream_ != nullptr) (void)peek<&Symbols::stream_destroy>(own_stream_);
-  driver_->state().remove(handle_, health_);
+  if (own_stream_ != nullptr) {
+    remove_stream(own_stream_);
+    (void)peek<&Symbols::stream_destroy>(own_stream_);
+  }
+  state_.remove(health_);
   if (!health_->is_hung()) (void)driver_->symbols().device_primary_ctx_release(device_);
 }
 
@@ -190,6 +162,8 @@ std::optional<std::uint64_t> Context::free_memory() const {
 
 std::uint64_t Context::own_bytes() const {
   std::call_once(measured_, [this] {
+    const ContextState::Pause pause(state_);  // a driver may wait for all work here
+    if (!wait_for_streams()) return;
     const auto before = free_memory();
     const Symbols& symbols = driver_->symbols();
     ContextHandle second = nullptr;
@@ -205,27 +179,11 @@ std::uint64_t Context::own_bytes() const {
 }
 
 Status Context::reserve_stacks(std::size_t bytes) const {
-  const std::lock_guard lock(driver_->state().limits(handle_));
+  const std::lock_guard lock(state_.limits());
   std::size_t now = 0;
   SHUNT_TRY(call<&Symbols::ctx_get_limit>(&now, kStackSize));
   if (bytes <= now) return ok();
   return call_idle<&Symbols::ctx_set_limit>(kStackSize, bytes);
-}
-
-std::shared_lock<std::shared_mutex> Context::submission() const {
-  // Readers come first in this mutex, and would keep a thread that frees memory from its turn.
-  for (int i = 0; freeing_ != 0; ++i) pause(i);
-  return std::shared_lock(submission_mutex_);
-}
-
-Context::FreeingScope::FreeingScope(const Context& context) : context_(context) {
-  ++context_.freeing_;
-  context_.submission_mutex_.lock();
-}
-
-Context::FreeingScope::~FreeingScope() {
-  context_.submission_mutex_.unlock();
-  --context_.freeing_;
 }
 
 Context::Current::Current(const Context& context)
@@ -256,16 +214,31 @@ Status Context::check_health() const {
   return seen_losses_ == driver_->state().losses() ? ok() : check_alive();
 }
 
+void Context::set_empty_kernel(FunctionHandle kernel) {
+  const std::lock_guard lock(alive_mutex_);
+  empty_kernel_ = kernel;
+}
+
+Status Context::launch_empty_kernel() const {
+  SHUNT_ASSIGN(const Status32 status,
+               query_unchecked<&Symbols::launch_kernel>(empty_kernel_, 1U, 1U, 1U, 1U, 1U, 1U, 0U,
+                                                        own_stream_, static_cast<void**>(nullptr),
+                                                        static_cast<void**>(nullptr)));
+  return check(status, name_of<&Symbols::launch_kernel>());
+}
+
 Status Context::check_alive() const {
   const std::lock_guard lock(alive_mutex_);
   const int losses = driver_->state().losses();
   if (seen_losses_ == losses) return health_->check();
-  const auto submitted = query_unchecked<&Symbols::memset_bytes>(
-      own_word_, static_cast<unsigned char>(0), kWordBytes, own_stream_);
-  Status status =
-      submitted ? check(*submitted, name_of<&Symbols::memset_bytes>()) : Status(submitted.error());
-  if (status) status = wait_until_idle(own_stream_, std::min(health_->timeout(), kMostForAWord));
-  if (!status) health_->lose(status.error());
+  if (const Status hung = state_.check(); !hung) {  // the device of this context, in a registry
+    health_->lose_hung(hung.error());
+    return health_->check();
+  }
+  Status status = empty_kernel_ != nullptr ? launch_empty_kernel() : ok();
+  if (status)
+    status = wait_until_idle(own_stream_, std::min(health_->timeout(), kMostForEmptyKernel));
+  if (!status && !health_->is_lost()) health_->lose_hung(status.error());
   seen_losses_ = losses;  // now other threads may go on
   return health_->check();
 }
@@ -276,7 +249,10 @@ Result<bool> Context::is_idle_within(StreamHandle stream, std::chrono::milliseco
   for (int i = 0;; ++i) {
     SHUNT_ASSIGN(const Status32 status, peek<&Symbols::stream_query>(stream));
     if (status != kNotReady) {
-      SHUNT_TRY(check(status, name_of<&Symbols::stream_query>()));
+      const Status ended = check(status, name_of<&Symbols::stream_query>());
+      // An error that stays, whatever its number, has ended the context, or the device is gone.
+      if (!ended && !health_->is_lost()) health_->lose_hung(ended.error());
+      SHUNT_TRY(ended);
       return true;
     }
     if (Clock::now() >= end) return false;
@@ -290,30 +266,18 @@ Status Context::wait_until_idle(StreamHandle stream, std::chrono::milliseconds m
   return health_->check();
 }
 
-void Context::add_stream(StreamHandle stream) {
-  const std::lock_guard lock(streams_mutex_);
-  streams_.push_back(stream);
-}
-
-void Context::remove_stream(StreamHandle stream) {
-  const std::lock_guard lock(streams_mutex_);
-  std::erase(streams_, stream);
-}
-
 Status Context::wait_for_streams() const {
   SHUNT_TRY(check_health());
   // A stream may wait for work of a device that was lost, for ever.
-  const auto most = driver_->state().has_lost_within(health_->timeout())
-                        ? std::min(health_->timeout(), kMostForAWord)
-                        : health_->timeout();
+  const auto longest = state_.longest_timeout();
+  const auto most =
+      driver_->state().has_lost_within(longest) ? std::min(longest, kMostForEmptyKernel) : longest;
   const auto end = std::chrono::steady_clock::now() + most;
-  const std::lock_guard lock(streams_mutex_);
-  for (StreamHandle stream : streams_) {
+  return state_.for_each_stream([&](StreamHandle stream) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
-    SHUNT_TRY(wait_until_idle(stream, std::max(left, std::chrono::milliseconds(0))));
-  }
-  return ok();
+    return wait_until_idle(stream, std::max(left, std::chrono::milliseconds(0)));
+  });
 }
 
 template <class Submit>

@@ -3,46 +3,19 @@
 
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "backend_support/device_health.h"
 #include "backend_support/vendor_library.h"
+#include "backends/cuda/driver_state.h"
 #include "backends/cuda/symbols.h"
 #include "shunt/error.h"
 
 namespace shunt::cuda {
-
-/// The state that all registries of the process share. Thread-safe.
-class DriverState {
- public:
-  /// How many devices were lost so far. The driver may have lost others with them.
-  int losses() const { return losses_; }
-  /// Whether the last of them was lost less than this ago.
-  bool has_lost_within(std::chrono::milliseconds time) const;
-  void count_loss();
-
-  /// Notes a context and its device. Fails if that hangs for another registry: a call may block.
-  Status add(ContextHandle context, const std::shared_ptr<DeviceHealth>& health);
-  /// Forgets it, unless its device hangs: then it stays as it is until the process ends.
-  void remove(ContextHandle context, const std::shared_ptr<DeviceHealth>& health);
-
-  /// One thread at a time changes the limits of a context.
-  std::mutex& limits(ContextHandle context);
-
- private:
-  std::atomic<int> losses_ = 0;
-  std::atomic<double> last_loss_ = 0;  // steady_seconds()
-  std::mutex mutex_;
-  std::map<ContextHandle, std::mutex> limits_;
-  std::multimap<ContextHandle, std::shared_ptr<DeviceHealth>> users_;
-};
 
 /// The opened library. Thread-safe.
 class Driver {
@@ -148,21 +121,22 @@ class Context {
   /// The same, for a function that gives a stream work.
   template <auto Member, class... Arguments>
   Status submit(Arguments... arguments) const {
-    const auto lock = submission();
+    const auto lock = state_.submission();
     return call<Member>(arguments...);
   }
   /// The same, for a function whose status the caller reads.
   template <auto Member, class... Arguments>
   Result<Status32> try_submit(Arguments... arguments) const {
-    const auto lock = submission();
+    const auto lock = state_.submission();
     return query<Member>(arguments...);
   }
-  /// The same, for a function that waits for all work of the context in the driver, without a
-  /// limit. So first the work submitted so far is waited for: a device that hangs counts as lost.
-  /// Other threads submit nothing meanwhile, except to ask whether the device works.
+  /// The same, for a function that waits, or may wait, for all work of the context in the driver,
+  /// without a limit: frees, allocations, loads of kernels. So first the work submitted so far is
+  /// waited for: a device that hangs counts as lost. Other threads submit nothing meanwhile, except
+  /// to ask whether the device works.
   template <auto Member, class... Arguments>
   Status call_idle(Arguments... arguments) const {
-    const FreeingScope freeing(*this);
+    const ContextState::Pause pause(state_);
     SHUNT_TRY(wait_for_streams());
     return call<Member>(arguments...);
   }
@@ -172,9 +146,15 @@ class Context {
     (void)call_idle<Member>(arguments...);
   }
 
+  /// A kernel without parameters that does nothing: launched after the loss of another device, to
+  /// see whether this one completes work. Null takes it back, before its module is unloaded.
+  void set_empty_kernel(FunctionHandle kernel);
+  /// The error of a lost device. After the loss of another one it is asked first.
+  Status check_device() const { return check_health(); }
+
   /// call_idle() waits for the work of a stream until it is removed.
-  void add_stream(StreamHandle stream);
-  void remove_stream(StreamHandle stream);
+  void add_stream(StreamHandle stream) { state_.add_stream(stream); }
+  void remove_stream(StreamHandle stream) { state_.remove_stream(stream); }
 
   /// Copies, fills and launches that are complete when they return. One at a time.
   Status write(DevicePointer to, const void* from, std::size_t bytes);
@@ -198,6 +178,7 @@ class Context {
         device_(device),
         health_(std::move(health)),
         handle_(handle),
+        state_(driver_->state().context(handle)),
         seen_losses_(driver_->state().losses()) {}
 
   /// The context is current in this thread as long as this lives.
@@ -214,20 +195,6 @@ class Context {
     Status32 status_;
   };
 
-  /// While this lives, submission() waits.
-  class FreeingScope {
-   public:
-    explicit FreeingScope(const Context& context);
-    FreeingScope(const FreeingScope&) = delete;
-    FreeingScope& operator=(const FreeingScope&) = delete;
-    ~FreeingScope();
-
-   private:
-    const Context& context_;
-  };
-  /// Held by calls that give work to streams.
-  std::shared_lock<std::shared_mutex> submission() const;
-
   template <auto Member, class... Arguments>
   Result<Status32> query_unchecked(Arguments... arguments) const {
     const Current current(*this);
@@ -240,8 +207,9 @@ class Context {
   Status check_health() const;
   /// Whether the device still completes work, now that another one was lost.
   Status check_alive() const;
+  Status launch_empty_kernel() const;
   Status wait_until_idle(StreamHandle stream, std::chrono::milliseconds most) const;
-  /// Until the work is done that all streams have now.
+  /// Until the work is done that all streams have now, those of other registries included.
   Status wait_for_streams() const;
   template <class Submit>
   Status complete(Submit submit);
@@ -250,17 +218,14 @@ class Context {
   DeviceNumber device_;
   std::shared_ptr<DeviceHealth> health_;
   ContextHandle handle_;
+  ContextState& state_;
   mutable std::mutex own_stream_mutex_;
   StreamHandle own_stream_ = nullptr;
   mutable std::mutex alive_mutex_;
-  DevicePointer own_word_ = 0;  // written to see whether the device works
+  FunctionHandle empty_kernel_ = nullptr;
   mutable std::atomic<int> seen_losses_;
   mutable std::once_flag measured_;
   mutable std::uint64_t own_bytes_ = 0;
-  mutable std::atomic<int> freeing_ = 0;  // threads that want the mutex for themselves
-  mutable std::shared_mutex submission_mutex_;
-  mutable std::mutex streams_mutex_;
-  std::vector<StreamHandle> streams_;
 };
 
 }  // namespace shunt::cuda

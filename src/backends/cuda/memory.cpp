@@ -62,7 +62,8 @@ Result<std::unique_ptr<Buffer>> DeviceMemory::allocate(std::size_t bytes) {
 Result<std::shared_ptr<std::byte>> allocate_pinned(const std::shared_ptr<Context>& context,
                                                    std::size_t bytes) {
   void* address = nullptr;
-  SHUNT_TRY(context->call<&Symbols::mem_host_alloc>(&address, bytes, kHostPortable | kHostMapped));
+  SHUNT_TRY(
+      context->call_idle<&Symbols::mem_host_alloc>(&address, bytes, kHostPortable | kHostMapped));
   return std::shared_ptr<std::byte>(static_cast<std::byte*>(address), [context](std::byte* data) {
     context->release_idle<&Symbols::mem_free_host>(static_cast<void*>(data));
   });

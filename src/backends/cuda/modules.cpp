@@ -70,6 +70,8 @@ bool has_modules() {
 }
 
 Modules::~Modules() {
+  (void)context_->check_device();  // the last time that the kernel can ask
+  context_->set_empty_kernel(nullptr);
   for (const auto& [text, handle] : loaded_)
     context_->release_idle<&Symbols::module_unload>(handle);
 }
@@ -93,11 +95,13 @@ Result<ModuleHandle> Modules::load_locked(std::string_view module, Level level) 
   std::array options = {kErrorLog, kErrorLogBytes};
   std::array<void*, 2> values = {log.data(), std::bit_cast<void*>(log.size() - 1)};
   ModuleHandle handle = nullptr;
-  const Status status = context_->call<&Symbols::module_load_data>(
+  const Status status = context_->call_idle<&Symbols::module_load_data>(
       &handle, text->ptx, static_cast<unsigned>(options.size()), options.data(), values.data());
   if (!status) {
     Error error = status.error();
-    if (log[0] != '\0') return std::move(error).with_context(log.data());
+    const std::string_view lines = log.data();
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    if (!line.empty()) return std::move(error).with_context(std::string(line));
     return error;
   }
   loaded_.emplace(text, handle);
@@ -129,7 +133,7 @@ Result<FunctionHandle> Modules::find_locked(ModuleHandle module, const std::stri
   SHUNT_TRY(context_->call<&Symbols::module_get_function>(&function, module, kernel.c_str()));
   // Drivers may load a kernel's code when it is first used: now, not at a launch.
   int registers = 0;
-  SHUNT_TRY(context_->call<&Symbols::func_get_attribute>(&registers, kRegisters, function));
+  SHUNT_TRY(context_->call_idle<&Symbols::func_get_attribute>(&registers, kRegisters, function));
   return function;
 }
 

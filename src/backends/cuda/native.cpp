@@ -91,7 +91,8 @@ CudaStream::CudaStream(std::shared_ptr<Context> context, std::shared_ptr<DeviceC
 
 Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Context>& context,
                                                        std::shared_ptr<DeviceClock> clock,
-                                                       FunctionHandle begin_run) {
+                                                       FunctionHandle begin_run,
+                                                       PinnedMemory& staging) {
   std::unique_ptr<CudaStream> made(new CudaStream(context, std::move(clock), begin_run));
   SHUNT_TRY(context->call<&Symbols::stream_create>(&made->stream_, kStreamNonBlocking));
   context->add_stream(made->stream_);
@@ -99,13 +100,15 @@ Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Con
     SHUNT_TRY(
         context->call<&Symbols::event_create>(&mark, kEventBlockingSync | kEventDisableTiming));
   }
-  SHUNT_TRY(context->call<&Symbols::mem_alloc>(&made->memory_, sizeof(StreamMemory)));
+  SHUNT_TRY(context->call_idle<&Symbols::mem_alloc>(&made->memory_, sizeof(StreamMemory)));
   SHUNT_TRY(context->fill(made->memory_, sizeof(StreamMemory), 0));
   auto pinned = allocate_pinned(context, sizeof(PinnedStreamMemory));
-  if (pinned) {
-    made->pinned_ = std::move(*pinned);
-    std::memset(made->pinned_.get(), 0, sizeof(PinnedStreamMemory));
+  if (!pinned) {
+    SHUNT_TRY(staging.count_refusal(pinned.error()));
+    return made;
   }
+  made->pinned_ = std::move(*pinned);
+  std::memset(made->pinned_.get(), 0, sizeof(PinnedStreamMemory));
   return made;
 }
 
@@ -292,7 +295,8 @@ std::optional<NativeFailure> CudaStream::failure() {
   if (*status != kSuccess && *status != kNotReady) {
     return NativeFailure{
         .error = context_->driver().error(*status, name_of<&Symbols::stream_query>()),
-        .lost = ends_context(*status)};
+        .lost = ends_context(*status),
+        .hung = ends_device(*status)};
   }
   const std::lock_guard lock(mutex_);
   const auto found = read_record();
@@ -315,7 +319,8 @@ std::optional<NativeFailure> CudaStream::failure() {
 
 bool CudaStream::is_busy() {
   const auto status = context_->peek<&Symbols::stream_query>(stream_);
-  return status && *status == kNotReady;
+  if (!status || *status == kSuccess) return false;
+  return !ends_context(*status) || ends_device(*status);  // of unknown errors nothing is known
 }
 
 Result<gpu::FaultRecord> CudaStream::read_record() const {
@@ -336,7 +341,6 @@ Result<gpu::FaultRecord> CudaStream::read_record() const {
 }
 
 Status CudaStream::recover() {
-  // An error that stays has ended the context, whatever its number.
   SHUNT_TRY(context_->wait_until_idle(stream_));
   const std::lock_guard lock(mutex_);
   SHUNT_ASSIGN(const gpu::FaultRecord record, read_record());

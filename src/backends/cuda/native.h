@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "backend_support/native_stream.h"
+#include "backend_support/pinned_memory.h"
 #include "backends/cuda/device_clock.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/gpu/shared.h"
@@ -16,9 +17,11 @@ namespace shunt::cuda {
 
 class CudaStream final : public NativeStream {
  public:
+  /// `staging`: counts a refusal of pinned memory, without which the stream works, too.
   static Result<std::unique_ptr<CudaStream>> create(const std::shared_ptr<Context>& context,
                                                     std::shared_ptr<DeviceClock> clock,
-                                                    FunctionHandle begin_run);
+                                                    FunctionHandle begin_run,
+                                                    PinnedMemory& staging);
   ~CudaStream() override;
 
   Result<std::unique_ptr<NativeEvent>> create_event(bool timed) override;

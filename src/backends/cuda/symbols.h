@@ -28,7 +28,9 @@ using MemoryHandle = std::uint64_t;
 enum : Status32 {
   kSuccess = 0,
   kOutOfMemory = 2,
+  kNotInitialized = 3,
   kDeinitialized = 4,
+  kStubLibrary = 34,
   kDeviceUnavailable = 46,
   kNoDevice = 100,
   kEccUncorrectable = 214,
@@ -59,6 +61,7 @@ enum : Status32 {
   kCompatNotSupported = 804,
   kMpsConnectionFailed = 805,
   kMpsClientTerminated = 810,
+  kUnknown = 999,
 };
 
 /// CUdevice_attribute.

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <map>
 #include <thread>
 
 #include "backends/cuda/cuda_devices.h"
+#include "shunt/peaks.h"
 #include "support/sanitized.h"
 
 namespace shunt::test::cuda_faults_test {
@@ -95,11 +98,11 @@ TEST_F(CudaFaults, AnErrorOfOneContextLeavesOtherDevicesAtWork) {
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().device(), "cuda0");
   EXPECT_FALSE(device("cuda0")->open_stream());
-  const auto fills = twin_.calls("cuMemsetD8Async");
+  EXPECT_EQ(twin_.counts("empty").launches, 0U);
   for (int i = 0; i < 3; ++i) {
     const Status other = second->plan().run();
     EXPECT_TRUE(other) << other.error().message();
-    EXPECT_EQ(twin_.calls("cuMemsetD8Async"), fills + 1) << "it is asked once whether it works";
+    EXPECT_EQ(twin_.counts("empty").launches, 1U) << "it is asked once whether it works";
   }
 }
 
@@ -120,9 +123,9 @@ TEST_F(CudaFaults, ALossIsKnownToDevicesOfOtherRegistries) {
   ASSERT_TRUE((*second)->plan().run());
   twin_.set("CUDA_TWIN_FAIL_LATE", "1");
   ASSERT_FALSE(first->plan().run());
-  const auto fills = twin_.calls("cuMemsetD8Async");
+  EXPECT_EQ(twin_.counts("empty").launches, 0U);
   EXPECT_TRUE((*second)->plan().run());
-  EXPECT_EQ(twin_.calls("cuMemsetD8Async"), fills + 1) << "it is asked whether it works";
+  EXPECT_EQ(twin_.counts("empty").launches, 1U) << "it is asked whether it works";
   second->reset();
   other->reset();
 }
@@ -263,6 +266,69 @@ TEST_F(CudaFaultsOfTime, ADeviceThatTakesLongerThanItsTimeoutIsLost) {
   twin_.restart();
 }
 
+/// The primary context is that of the process: calls of one registry wait for work of another.
+TEST_F(CudaFaultsOfTime, ADeviceThatHangsForOneRegistryIsLostForAnother) {
+  auto other = Registry::create(twin_.options());  // its own timeout is long
+  ASSERT_TRUE(other) << other.error().message();
+  Device& second = **(*other)->find("cuda0");
+  auto buffer = second.memory().allocate(64);
+  ASSERT_TRUE(buffer);
+  auto run = make_product();
+  ASSERT_TRUE(run) << run.error().message();
+  twin_.set("CUDA_TWIN_FAIL_HANG", "1");
+  ASSERT_FALSE((*run)->plan().run());
+  const auto frees = twin_.calls("cuMemFree_v2");
+  buffer->reset();
+  const auto more = second.memory().allocate(64);
+  ASSERT_FALSE(more);
+  EXPECT_THAT(more.error().message(), HasSubstr("a task did not end within 1 s"));
+  EXPECT_FALSE(second.open_stream());
+  other->reset();
+  run->reset();
+  registry_.reset();
+  EXPECT_EQ(twin_.calls("cuMemFree_v2"), frees);
+  twin_.restart();
+}
+
+/// Each of these calls waits for the work of another registry, which hangs: the timeout ends it.
+TEST_F(CudaFaultsOfTime, CallsThatMayWaitInTheDriverEndWithTheTimeout) {
+  std::unique_ptr<Buffer> buffer;
+  const std::map<std::string, std::function<void(Device&)>> calls = {
+      {"allocate", [](Device& card) { EXPECT_FALSE(card.memory().allocate(64)); }},
+      {"free", [&](Device&) { buffer.reset(); }},
+      {"pinned", [](Device& card) { EXPECT_FALSE(card.staging_memory()->allocate(64)); }},
+      {"load", [](Device& card) {
+         const auto meter = card.open_peak_meter(1);
+         ASSERT_TRUE(meter);
+         EXPECT_FALSE((*meter)->measure(Peak::kF32, 0.001));
+       }}};
+  for (const auto& [name, call] : calls) {
+    SCOPED_TRACE(name);
+    Options options = twin_.options();
+    options.backend_options["cuda"]["timeout"] = "1";
+    open(options);
+    auto other = Registry::create(options);
+    ASSERT_TRUE(other) << other.error().message();
+    Device& second = **(*other)->find("cuda0");
+    buffer = std::move(*second.memory().allocate(64));
+    auto run = make_product();
+    ASSERT_TRUE(run) << run.error().message();
+    twin_.set("CUDA_TWIN_FAIL_HANG", "1");
+    Status status = ok();
+    const auto launches = twin_.calls("cuLaunchKernel");
+    std::thread hanging([&] { status = (*run)->plan().run(); });
+    while (twin_.calls("cuLaunchKernel") == launches) std::this_thread::yield();
+    call(second);
+    hanging.join();
+    EXPECT_FALSE(status);
+    EXPECT_FALSE(second.open_stream()) << "the device is lost";
+    other->reset();
+    run->reset();
+    registry_.reset();
+    twin_.restart();
+  }
+}
+
 /// Calls of the driver that free memory wait for all work of the device.
 TEST_F(CudaFaultsOfTime, FreeingMemoryDoesNotBlockBehindATaskThatDoesNotEnd) {
   auto run = make_product();
@@ -290,6 +356,21 @@ TEST_F(CudaFaultsOfTime, FreeingMemoryDoesNotBlockBehindATaskThatDoesNotEnd) {
   run->reset();
   registry_.reset();
   twin_.restart();
+}
+
+/// A stream has pinned memory of its own, also where copies use none.
+TEST_F(CudaFaults, PinnedMemoryThatIsRefusedToAStreamIsAWarning) {
+  registry_.reset();
+  twin_.set("CUDA_TWIN_FAIL_PINNED", "1+");
+  twin_.restart();
+  Options options = twin_.options();
+  options.backend_options["cuda"]["pinned"] = "off";
+  open(options);
+  const auto stream = device("cuda0")->open_stream();
+  ASSERT_TRUE(stream) << stream.error().message();
+  const auto warnings = device("cuda0")->warnings();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0].text, HasSubstr("no pinned memory"));
 }
 
 TEST_F(CudaFaults, NothingIsFreedThroughTheDriverOnceTheDeviceIsLost) {

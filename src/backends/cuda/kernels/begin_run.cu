@@ -4,6 +4,9 @@
 
 using namespace shunt::cuda::gpu;
 
+// Asks whether the device completes work.
+KERNEL void empty() {}
+
 // A warp, so that a run's sizes come from host memory in one read.
 KERNEL void begin_run(BeginRunArgs p) {
   Run& run = *p.run;
