@@ -50,10 +50,6 @@ endif()
 if(SHUNT_SANITIZE)
   target_compile_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE})
-  if(SHUNT_SANITIZE MATCHES "undefined")
-    # AddressSanitizer, or a signal, ends an access through such a pointer anyway. These checks are a third of the time of compiling.
-    target_compile_options(shunt_flags INTERFACE -fno-sanitize=null,object-size,pointer-overflow)
-  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Sanitizers cause false positives of this warning, as GCC's manual says.
     target_compile_options(shunt_flags INTERFACE -Wno-maybe-uninitialized)
@@ -76,14 +72,17 @@ function(shunt_compile_fast target)
   endif()
 endfunction()
 
-# Linked last, so that its flags follow -fsanitize.
+# Linked last, so that their flags follow -fsanitize. AddressSanitizer, or a signal, ends an access through a wrong pointer anyway. For
+# the CPU's kernels and twins, whose time of compiling doubles with these checks; and for tests, half of whose code would be checks.
+# The library and all other backends have every check.
+add_library(shunt_unchecked_accesses INTERFACE)
 add_library(shunt_unchecked_pointers INTERFACE)
 if(SHUNT_SANITIZE MATCHES "undefined")
-  target_compile_options(shunt_unchecked_pointers INTERFACE -fno-sanitize=alignment,vptr)
+  target_compile_options(shunt_unchecked_accesses INTERFACE -fno-sanitize=null,object-size,pointer-overflow)
+  target_compile_options(shunt_unchecked_pointers INTERFACE -fno-sanitize=alignment,null,object-size,pointer-overflow,vptr)
 endif()
 
-# shunt_compile_tests(TARGET): as shunt_compile_fast(). The sanitizers check test code, too, but for pointers: these checks are half of the
-# code.
+# shunt_compile_tests(TARGET): as shunt_compile_fast(). The sanitizers check test code, too, but for pointers.
 function(shunt_compile_tests target)
   shunt_compile_fast(${target})
   if(NOT SHUNT_OPTIMIZE_TESTS)

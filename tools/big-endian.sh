@@ -32,11 +32,13 @@ big_endian_rows='
   src/text/            text/ engine/vocabulary_from_gguf_
   src/model/           model/ engine/
   src/engine/          engine/
+  src/convert/         convert/
   src/train/           train/ ops/gradients_
   src/api/             api/
   src/backends/        -
   src/cli/             -
   include/shunt/engine.h engine/ api/
+  tests/architectures/ -
   tests/backends/      -
   tests/conformance/   -
   tests/end_to_end/    -

@@ -267,12 +267,22 @@ consume() {
   fi
 }
 
+# Each allocation of the engine fails once.
+allocations_step() {
+  build/release/bin/end_to_end_tests --gtest_also_run_disabled_tests --gtest_filter='DISABLED_Each/*' | tee build/each-allocation
+  grep -q '^\[       OK \]' build/each-allocation || fail "no allocation failed"
+}
+
 # Every case of every operation on every profile of the twin, in three orders of its work. Only "custom" may be left to the CPU. Then the
 # tests that take long.
 cuda_step() {
   local profile seed
   build/release/bin/backends_tests --gtest_also_run_disabled_tests --gtest_filter='CudaDecode.DISABLED_*' | tee build/cuda-long
   grep -q '^\[       OK \]' build/cuda-long || fail "no long test of CUDA ran"
+  # The tests of the conformance suite that are not cases of an operation.
+  for seed in 1 2 3; do
+    CUDA_TWIN_ORDER=$seed build/release/bin/conformance_tests --gtest_filter='*cuda*:*Cuda*-Cuda/*'
+  done
   for profile in p40 t4 a100 rtx4090 orin h200 b200; do
     for seed in 1 2 3; do
       CUDA_TWIN_PROFILE=$profile CUDA_TWIN_ORDER=$seed build/release/bin/shunt check-ops --device cuda0 \
@@ -322,6 +332,7 @@ big_endian_test_step() {
 lint_step() {
   check_leftovers
   check_new_commits
+  check_architectures
   list_long_files
 }
 
@@ -379,6 +390,7 @@ ci() {
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then
     step "the twins alone, with their own flags" tools/prove-twin
+    step "each allocation fails" allocations_step
     step "CUDA: all profiles, three orders" cuda_step
     step "PTX: assembled for all targets" tools/check-ptx build/release
     step "tidy: all files" tools/check-tidy --all .

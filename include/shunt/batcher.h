@@ -51,7 +51,10 @@ struct BatcherOptions {
 /// A prompt, and how to continue it.
 struct BatchRequest {
   std::vector<std::int32_t> tokens = {};  ///< of the prompt, at least one
-  std::int64_t max_tokens = -1;           ///< -1: until the end of the sequence or of the context
+  /// How many of these tokens there are up to the end of each message of a conversation. A model
+  /// with states keeps a copy of them there (SequenceTokens::message_ends). Others need none.
+  std::vector<std::int64_t> message_ends = {};
+  std::int64_t max_tokens = -1;  ///< -1: until the end of the sequence or of the context
   SamplingOptions sampling = {};
   bool ignore_end = false;                     ///< continue after an end-of-sequence token
   std::vector<std::int32_t> stop_tokens = {};  ///< any of these ends the text; it is not an event
@@ -59,16 +62,17 @@ struct BatchRequest {
   std::int64_t priority = 0;
   /// Seconds from now until the request ends, done or not; not given: never. 0 or less: at once.
   std::optional<double> deadline = {};
-  /// Its cache is used only by requests of the same scope and adapter. Requests of a priority are
+  /// Its cache is used only by requests of the same scope and adapters. Requests of a priority are
   /// taken in turn by scope, so that one user's thousand do not delay another's one.
   std::string scope = {};
-  std::string adapter = {};  ///< a part of the scope; there are no adapters yet
+  /// Its adapters (Session::set_adapters()); not given: those of the session's options.
+  std::optional<std::vector<AdapterUse>> adapters = {};
   /// Log-probabilities: -1: none; 0: that of each picked token; N: also those of the N most likely
   /// tokens.
   std::int64_t alternatives = -1;
   /// The first token of the prompt that gets an event with its log-probability, before all tokens
-  /// that are picked; 1 or more, because none comes before token 0. -1: none. The logits of the
-  /// whole prompt are made for it, one step for each such request.
+  /// that are picked; 1 or more, because none comes before token 0. -1: none. The logits from the
+  /// token before it on are made, in steps that each request has alone.
   std::int64_t score_from = -1;
   /// Changes the logits of the next token; minus infinity rules one out. Called from any thread of
   /// the batcher, for one request by one thread at a time. May be empty.

@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shunt/adapters.h"
 #include "shunt/costs.h"
 #include "shunt/device.h"
 #include "shunt/error.h"
@@ -33,6 +34,7 @@
 #include "shunt/ledger.h"
 #include "shunt/placement_policy.h"
 #include "shunt/plan.h"
+#include "shunt/pooling.h"
 #include "shunt/registry.h"
 #include "shunt/tensor.h"
 #include "shunt/text.h"
@@ -46,15 +48,26 @@ struct ModelInfo {
   std::string architecture;  ///< "llama"
   std::string name;          ///< the name in the file; may be empty
   std::int64_t layers = 0;
-  std::int64_t width = 0;        ///< length of an embedding
-  std::int64_t vocabulary = 0;   ///< number of logits
+  std::int64_t width = 0;       ///< length of an embedding
+  std::int64_t vocabulary = 0;  ///< number of tokens
+  /// Numbers of a result: logits of each token of the vocabulary, or an embedding's.
+  std::int64_t outputs = 0;
+  bool gives_embeddings = false;  ///< results are embeddings, not logits
+  /// Tokens see those after them, too: a text is computed in one step, and its results are
+  /// embeddings.
+  bool is_encoder = false;
+  std::optional<EmbeddingPooling> pooling = {};  ///< that the file names, for embeddings of texts
+  /// The names of the scores that its classifier head makes of a text; none: it has no head. The
+  /// names are empty if the file has none.
+  std::vector<std::string> labels = {};
   std::int64_t context = 0;      ///< tokens it was trained for
   std::int64_t state_bytes = 0;  ///< of a sequence's states of a fixed size; 0: it has none
   /// In some layers a token sees only the last tokens: the different numbers of them, with the
   /// token itself. Caches of these layers have no rows for tokens that nothing sees any more.
   std::vector<std::int64_t> windows = {};
-  std::uint64_t weights = 0;  ///< number of them
+  std::uint64_t weights = 0;  ///< number of them, without those of adapters
   std::uint64_t weight_bytes = 0;
+  std::vector<AdapterInfo> adapters = {};  ///< of LoadOptions::adapters, in that order
 };
 
 /// The path of the model that comes with Shunt, which writes very short stories and answers simple
@@ -92,13 +105,17 @@ struct SessionOptions {
   /// Copies of states that the session keeps, for models that have states of a fixed size (state
   /// space models, linear attention). From a copy a sequence goes back, is forked, or continues
   /// the tokens of another one; the tokens after the copy are computed again. Without any, all are.
-  /// A copy is made every 512 tokens, and at the last whole block of a prompt. Each takes
-  /// ModelInfo::state_bytes. -1: as many as 256 MiB hold, at least one. At most one for each block
-  /// of the context. Less than -1 is invalid.
+  /// A copy is made every 512 tokens, and at the last whole block of each prompt and message
+  /// (SequenceTokens::message_ends). Each takes ModelInfo::state_bytes. -1: as many as
+  /// checkpoint_bytes hold. At most one for each block of the context. Less than -1 is invalid.
   std::int64_t checkpoints = -1;
+  /// Bytes for them, if their number is -1. -1: 256 MiB, and at least one copy. Less is invalid.
+  std::int64_t checkpoint_bytes = -1;
   std::shared_ptr<Trace> trace = {};  ///< gets every action of the session; may be null
   /// The most threads of the host that compute its steps (Plan::set_threads()); 0: all.
   int threads = 0;
+  /// The adapters that each sequence uses until Session::set_adapters() gives it others.
+  std::vector<AdapterUse> adapters = {};
 };
 
 /// The consequence of a device that fails.
@@ -169,6 +186,16 @@ struct LoadOptions {
   /// Invalid shares, more shares than devices and matrices with fewer pieces than shares are
   /// InvalidArgument.
   SplitOptions split = {};
+  /// Sessions give embeddings of tokens instead of logits: the last layer's results, normed.
+  /// Unsupported for architectures that can't. Encoders do so in any case.
+  bool embeddings = false;
+  /// Exact names of tensors and keys that the model may leave aside although it would use them if
+  /// Shunt could: the results are those of another model. InvalidArgument for others.
+  std::vector<std::string> ignore = {};
+  /// Paths of adapters in GGUF files (adapters.h) that are loaded beside the model. A session
+  /// chooses among them for each sequence. BadFile or Unsupported, naming file and tensor, for one
+  /// that does not fit the model.
+  std::vector<std::string> adapters = {};
   /// For the library's own use: architectures of files beside those of the library. They must
   /// outlive the call.
   std::vector<const Architecture*> architectures = {};
@@ -231,7 +258,8 @@ struct SessionMemory {
   std::uint64_t activations = 0;
 };
 
-/// Blocks of 64 tokens in host memory: SessionOptions::host_cache_bytes.
+/// Blocks of 64 tokens in host memory: SessionOptions::host_cache_bytes. Blocks in caches of
+/// windows are not counted.
 struct HostCacheUse {
   std::int64_t blocks = 0;    ///< that there is room for
   std::int64_t used = 0;      ///< of these, now
@@ -244,9 +272,17 @@ struct SequenceTokens {
   std::int64_t sequence = 0;
   std::span<const std::int32_t> tokens = {};
   bool logits = true;  ///< whether the logits of the last token are wanted
-  /// Tokens of the same prompt that later calls append. A model with states keeps a copy of them at
-  /// the last whole block of a prompt, which may end in this call or in a later one.
-  std::int64_t following = 0;
+  /// Tokens of the same prompt that later calls append; 0: it ends here. A model with states keeps
+  /// a copy of them at the last whole block of a prompt, which may end in this call or in a later
+  /// one. Without a number (-1) the prompt ends here if the logits are wanted.
+  std::int64_t following = -1;
+  /// Lengths of the sequence at the ends of messages, in any order, also beyond these tokens. A
+  /// model with states keeps a copy at the last whole block of each message. So editing a later
+  /// message computes none of the blocks before again. Must stay until the call returns.
+  std::span<const std::int64_t> message_ends = {};
+  /// Of an encoder whose tokens have two types: the tokens of the sequence from this one on are of
+  /// the second type, as those of BERT's second text. -1: none is.
+  std::int64_t second_text = -1;
 };
 
 /// Sequences of tokens with their cache, which are computed together: a weight that is read is used
@@ -280,17 +316,24 @@ class Session {
   /// As the first one, for any sequence, with the logits of every token. They are handed over batch
   /// by batch: `visit(first, logits)` with the number of the batch's first token among `tokens`,
   /// and its logits one token after the other. Each batch is handed over once, also after errors.
+  /// `from`: the first of `tokens` whose logits are wanted. None are computed for those before.
   Status append_all(
       std::span<const std::int32_t> tokens,
       const std::function<void(std::size_t first, std::span<const float> logits)>& visit,
-      const std::atomic<bool>* cancel = nullptr, std::int64_t sequence = 0);
+      const std::atomic<bool>* cancel = nullptr, std::int64_t sequence = 0, std::int64_t from = 0);
+  /// The same for several sequences at once, none of them twice: `visit(number, first, logits)`
+  /// with the number of the sequence in `more`. Errors are those of append_each().
+  Status append_all_each(std::span<const SequenceTokens> more,
+                         const std::function<void(std::size_t number, std::size_t first,
+                                                  std::span<const float> logits)>& visit,
+                         const std::atomic<bool>* cancel = nullptr);
   /// Forgets all tokens of a sequence from `length` on. Invalid if it has not as many, or is not
   /// there.
   Status truncate(std::int64_t length, std::int64_t sequence = 0);
   /// Makes sequence `to` the first `length` tokens of `from`; -1: all. Both go on independently.
   /// They share the cache rows of these tokens; the first one to write into a shared block of rows
-  /// gets a copy of it. What `to` had before is forgotten. It has the scope of `from`. Invalid if
-  /// `from` has not as many tokens, or one of them is not there.
+  /// gets a copy of it. The tokens of `to` are forgotten. It has scope and adapters of `from`.
+  /// Invalid if `from` has not as many tokens, or one of them is not there.
   Status fork(std::int64_t from, std::int64_t to, std::int64_t length = -1);
   /// With reuse_prefixes: appends the first of these tokens that the cache has, in whole blocks of
   /// 64, and never the last one. Returns their number. 0 if the sequence's length is no multiple of
@@ -300,15 +343,23 @@ class Session {
   /// as the name of a user. Empty at first. Forgets the sequence's tokens. Invalid if it is not
   /// there.
   Status set_scope(std::int64_t sequence, std::string scope);
+  /// The adapters whose changes the weights have for a sequence; none: the model's own weights.
+  /// Sequences of a step may use different ones, at any scales. An adapter that is named twice has
+  /// the sum. Forgets the sequence's tokens, unless these uses have the effect of those before. The
+  /// cache of a sequence is used only by sequences with the same adapters. Invalid for an adapter
+  /// that was not loaded, for a scale that is not finite, or if the sequence is not there.
+  Status set_adapters(std::int64_t sequence, std::span<const AdapterUse> uses);
+  /// Those of a sequence; none if it is not there. Valid until they are set.
+  std::span<const AdapterUse> adapters(std::int64_t sequence = 0) const;
   /// Writes a sequence to a file: its tokens, and the cache rows of those that were computed. The
   /// file replaces an existing one once all of it is on the disk. After an error the path is as it
   /// was. NotFound or Io; Invalid if the sequence is not there; the error of a device.
   Status save(std::int64_t sequence, const std::string& path);
   /// Replaces a sequence by one that a session of the same model has saved, in this process or in
-  /// another. It goes on as the saved one; its scope stays. After an error it has the tokens it had
-  /// before. NotFound or Io. BadFile if the file is damaged. Unsupported for a newer version of the
-  /// format. Invalid for another model, another type of cache, other SplitOptions, or if the
-  /// context has no room for it.
+  /// another. It goes on as the saved one; its scope and adapters stay. After an error it has the
+  /// tokens it had before. NotFound or Io. BadFile if the file is damaged. Unsupported for a newer
+  /// version of the format. Invalid for another model, other adapters or scales, another type of
+  /// cache, other SplitOptions, or if the context has no room for it.
   ///
   /// A model is recognised by its architecture's numbers, its tokenizer, its tensors, and a sample
   /// of their data. With reuse_prefixes, whole blocks that the cache has already are used instead

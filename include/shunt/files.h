@@ -68,6 +68,8 @@ class OutputFile {
   /// Waits until the bytes are on the disk, then gives the file its name.
   Status commit();
 
+  /// The file that gets its name in commit(), at the end of links.
+  const std::string& path() const { return path_; }
   /// Whether `path` itself is written, such as a pipe.
   bool in_place() const { return in_place_; }
   std::uint64_t size() const { return size_; }

@@ -196,6 +196,10 @@ class Writer {
   Status write_pieces(const std::string& path, const Pieces& pieces,
                       std::uint32_t alignment = 32) const;
 
+  /// The bytes of a file up to the data of tensors, for File::parse() with
+  /// ReadOptions::metadata_only. Errors are those of write().
+  Result<std::vector<std::byte>> header() const;
+
  private:
   std::vector<KeyValue> metadata_;
   std::vector<TensorInfo> tensors_;

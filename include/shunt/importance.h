@@ -21,7 +21,7 @@ namespace shunt {
 
 struct ImportanceOptions {
   /// `context` is the number of tokens of a chunk; 0: the model's own, at most 512. At most `batch`
-  /// of them are computed at once.
+  /// of them are computed at once. The activations are those with `adapters`.
   SessionOptions session = {};
   std::uint64_t most_chunks = 0;  ///< 0: all of the text
   /// Called after each chunk, with the number done and the total; may be empty.
@@ -34,7 +34,8 @@ struct ImportanceOptions {
 /// dropped. Each is computed by itself, and if the tokenizer puts a beginning-of-sequence token in
 /// front (then tokens[0] is one), it takes the place of the chunk's first. The result has an entry
 /// for each weight of a matmul or matmul_id, by the name of its tensor; datasets are the caller's
-/// to fill in. Invalid if there is not one whole chunk; Unsupported, naming the chunk and the
+/// to fill in. Adapters' own matrices have none. Invalid if there is not one whole chunk, and for
+/// adapters that a session would refuse; Unsupported, naming the chunk and the
 /// weight, if an activation is not finite.
 Result<ImportanceMatrix> gather_importance(const Model& model, std::span<const std::int32_t> tokens,
                                            const ImportanceOptions& options = {});

@@ -27,6 +27,7 @@ struct OwnMemory;
 /// The use of allocated memory.
 enum class Purpose : std::uint8_t {
   kWeights,
+  kAdapters,       ///< matrices of adapters in host memory
   kMappedWeights,  ///< used in place in the mapped file: nothing is allocated for them
   kCache,
   kHostCache,    ///< blocks of the cache of devices that host memory keeps

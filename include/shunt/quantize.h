@@ -18,6 +18,7 @@
 
 #include "shunt/error.h"
 #include "shunt/gguf.h"
+#include "shunt/gguf_parts.h"
 #include "shunt/importance_matrix.h"
 
 namespace shunt {
@@ -36,6 +37,8 @@ struct QuantizeOptions {
   const ImportanceMatrix* importance = nullptr;  ///< may be null
   std::string importance_file = {};              ///< its name, for messages and metadata
   int threads = 0;                               ///< 0: one a physical core
+  /// Write parts instead of one file: "NAME-00001-of-00003.gguf" for "NAME.gguf" (gguf_parts.h).
+  std::optional<gguf::PartLimits> parts = {};
 };
 
 /// The plan for one tensor.
@@ -78,6 +81,7 @@ struct QuantizeResult {
   std::uint64_t bytes_before = 0;  ///< of tensors' data
   std::uint64_t bytes_after = 0;
   std::vector<TypeSummary> types;  ///< largest first
+  std::vector<std::string> files;  ///< their paths, one or several parts
 };
 
 /// Called now and then with bytes of the new file done and in all. An error ends it.

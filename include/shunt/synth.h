@@ -1,6 +1,6 @@
 /// \file
-/// Models of random weights: any Llama shape and type, with a tokenizer that works. They measure
-/// speed and memory, and test whole programs, without a download.
+/// Models of random weights: any architecture that Shunt supports, any type, with a tokenizer that
+/// works. They measure speed and memory, and test whole programs, without a download.
 ///
 /// \code
 /// const SynthOptions options = {.layers = 16, .width = 2048, .feed_forward = 8192};
@@ -20,6 +20,9 @@
 namespace shunt {
 
 struct SynthOptions {
+  /// One of those that Shunt supports. Numbers that have no option here are those of small models
+  /// of the architecture.
+  std::string architecture = "llama";
   std::int64_t layers = 2;
   std::int64_t width = 64;  ///< length of an embedding
   std::int64_t feed_forward = 192;
@@ -27,6 +30,9 @@ struct SynthOptions {
   std::int64_t kv_heads = 2;
   std::int64_t vocabulary = 512;  ///< number of tokens
   std::int64_t context = 2048;
+  std::int64_t experts = 0;              ///< 0: none, or 8 if the architecture has experts only
+  std::int64_t experts_used = 2;         ///< by a token
+  std::int64_t expert_feed_forward = 0;  ///< rows of an expert; 0: a quarter of feed_forward
   DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32
   std::uint64_t seed = 1;
   std::string name = {};  ///< the file's general.name; empty: its sizes and seed
@@ -48,7 +54,7 @@ struct SynthResult {
 /// Called before each tensor, with bytes done and in all. An error ends it: no file is left then.
 using SynthProgress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
 
-/// Writes a GGUF file of architecture llama that other programs open, too. Weights are random with
+/// Writes a GGUF file that other programs open, too. Weights are random with
 /// mean 0 and variance 1 / (inputs of their matrix), norms are 1. The same options give the same
 /// bytes on every machine. One tensor at a time is in memory.
 Result<SynthResult> write_synth_model(const std::string& path, const SynthOptions& options,

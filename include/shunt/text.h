@@ -41,33 +41,50 @@ enum class TokenType : std::uint8_t {
 /// "normal", "control", ...
 std::string_view to_string(TokenType type);
 
+/// How a token that is spelled out in text is found there.
+struct AddedTokenRules {
+  bool strip_left = false;   ///< it takes the white space before it
+  bool strip_right = false;  ///< it takes the white space behind it
+  bool single_word = false;  ///< only where no letter, digit or "_" is next to it
+};
+
 /// A token of a vocabulary. Its id is its index in Vocabulary::tokens.
 struct Token {
   std::string text;  ///< as in the file: with U+2581 for spaces, or in the byte alphabet of GPT-2
-  float score = 0;   ///< "llama" only: higher scores merge first
+  float score = 0;   ///< "llama" and "t5": higher scores merge first, or are likelier
   TokenType type = TokenType::kNormal;
+  AddedTokenRules rules = {};  ///< of control and user-defined tokens
 };
 
 /// The file's description of its tokenizer, unchecked; Tokenizer::create checks it.
 struct Vocabulary {
-  std::string model;  ///< the kind: "llama" (SentencePiece) or "gpt2" (byte-level BPE)
+  std::string model;  ///< the kind: "llama", "gpt2", "bert", "t5", "gemma4" or "rwkv"
   std::string pre;    ///< "gpt2" only: how text is cut into words; empty is "default"
   std::vector<Token> tokens;
-  std::vector<std::string> merges;  ///< "gpt2" only: "left right", the first one first
+  std::vector<std::string> merges;  ///< "gpt2" and "gemma4": "left right", the first one first
+  std::string charsmap;             ///< "t5": SentencePiece's compiled normaliser
 
   std::optional<std::int32_t> bos;  ///< beginning of sequence
   std::optional<std::int32_t> eos;  ///< end of sequence
   std::optional<std::int32_t> unk;  ///< if absent, the first token of type kUnknown
   std::optional<std::int32_t> pad;
   std::optional<std::int32_t> sep;
+  std::optional<std::int32_t> cls;  ///< "bert": in front of a text
+  std::optional<std::int32_t> mask;
   std::optional<std::int32_t> eot;  ///< end of turn
   std::optional<std::int32_t> eom;  ///< end of message
 
-  // Absent means the default of the kind: "llama" adds BOS and a space in front. "gpt2" adds
-  // nothing, except BOS for pre-tokenizers whose models all have it (llama-bpe).
+  // Absent means the default of the kind:
+  // - BOS: "llama", "gemma4", CLS for "bert", some pre-tokenizers of "gpt2" (llama-bpe).
+  // - EOS: "t5", SEP for "bert", some pre-tokenizers of "gpt2" (roberta-bpe).
+  // - A space in front: "llama", "t5".
   std::optional<bool> add_bos;
   std::optional<bool> add_eos;
-  std::optional<bool> add_space_prefix;  ///< "llama" only
+  std::optional<bool> add_sep;                   ///< "bert"; of others: two between texts
+  std::optional<bool> add_space_prefix;          ///< "llama" and "t5"
+  std::optional<bool> remove_extra_whitespaces;  ///< "t5" only; true if absent
+  std::optional<bool> lower_case;                ///< "bert" only; if absent, no token has capitals
+  std::optional<bool> strip_accents;             ///< "bert" only; if absent, as lower_case
 };
 
 /// Options of Tokenizer::encode().
@@ -114,8 +131,11 @@ class Tokenizer {
   std::string_view token_text(std::int32_t id) const;
   /// The type of a token; kUnused if there is no such token.
   TokenType token_type(std::int32_t id) const;
-  /// Whether generation ends with this token: EOS, EOT or EOM, by their ids.
+  /// Whether generation ends with this token: EOS, EOT or EOM, or a control token whose text is
+  /// known to end a turn or a call, such as "<|im_end|>".
   bool is_end_of_generation(std::int32_t id) const;
+  /// The ids of all these, ascending.
+  std::span<const std::int32_t> ends_of_generation() const;
 
   /// Whether encode() adds BOS, defaults applied.
   bool adds_bos() const;

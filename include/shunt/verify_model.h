@@ -38,8 +38,8 @@ struct VerifiedStep {
 /// Computes a prompt (at least one token) where the model was loaded to, and each operation once
 /// more, alone, on `device`, which need not be one of the model's; see verify() in verify.h. All
 /// tokens but the last are computed in steps as a session does it, the last one in a step of its
-/// own, so that both kinds of plan are seen. Weights may be transcoded as LoadOptions said. Invalid
-/// for tokens that a session would refuse.
+/// own, so that both kinds of plan are seen. Adapters are used as LoadOptions::session says.
+/// Weights may be transcoded as LoadOptions said. Invalid for tokens that a session would refuse.
 Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
                                          std::span<const std::int32_t> prompt,
                                          const VerifyModelOptions& options = {});

@@ -19,7 +19,7 @@ namespace shunt {
 Result<text::Vocabulary> vocabulary_from_gguf(const gguf::File& file);
 
 /// Adds the keys tokenizer.ggml.*, from which vocabulary_from_gguf() reads the same vocabulary.
-/// Scores are written for the kind "llama" only, merges for "gpt2".
+/// Scores are written for the kinds "llama" and "t5" only, merges for "gpt2" and "gemma4".
 void add_vocabulary(gguf::Writer& writer, const text::Vocabulary& vocabulary);
 
 }  // namespace shunt

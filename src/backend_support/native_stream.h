@@ -49,6 +49,7 @@ struct NativeFailure {
   Error error;
   std::uint64_t task = 0;  ///< the failed one; 0 if the vendor does not report it
   bool lost = false;       ///< nothing on this device works any more
+  bool hung = false;       ///< lost, and calls for the device may block
 };
 
 /// A vendor's stream. All calls but failure() come from one thread at a time. A submission waits

@@ -13,23 +13,24 @@ Result<std::unique_ptr<Buffer>> PinnedMemory::allocate(std::size_t bytes) {
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
   auto data = allocate_(wanted);
   if (!data) {
-    const ErrorCode code = data.error().code();
-    // Of a device that fails, ordinary memory is no use either.
-    if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kUnsupported)
-      return Error(std::move(data.error()));
-    {
-      const std::lock_guard lock(mutex_);
-      if (refused_.count++ == 0) {
-        refused_.text =
-            fmt::format("copies use ordinary host memory, which is slower: no pinned memory: {}",
-                        data.error().message());
-      }
-    }
+    SHUNT_TRY(count_refusal(data.error()));
     data = allocate_unpinned(wanted);
     SHUNT_TRY(data);
   }
   const std::span<std::byte> range(data->get(), bytes);
   return wrap_memory(*this, range, std::move(*data));
+}
+
+Status PinnedMemory::count_refusal(const Error& error) {
+  // Of a device that fails, ordinary memory is no use either.
+  if (error.code() != ErrorCode::kOutOfMemory && error.code() != ErrorCode::kUnsupported)
+    return Error(error);
+  const std::lock_guard lock(mutex_);
+  if (refused_.count++ == 0) {
+    refused_.text = fmt::format(
+        "copies use ordinary host memory, which is slower: no pinned memory: {}", error.message());
+  }
+  return ok();
 }
 
 std::vector<DeviceWarning> PinnedMemory::warnings() const {

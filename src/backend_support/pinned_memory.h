@@ -27,6 +27,9 @@ class PinnedMemory final : public BufferType {
   bool host_accessible() const override { return true; }
   /// OutOfMemory if there is no ordinary memory either. Other errors of the vendor are passed on.
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  /// Counts a refusal of pinned memory outside of allocate(). Errors other than OutOfMemory and
+  /// Unsupported are passed on.
+  Status count_refusal(const Error& error);
   /// For Device::warnings(): one, with the number of refusals, or none.
   std::vector<DeviceWarning> warnings() const;
 

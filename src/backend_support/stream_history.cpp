@@ -63,7 +63,11 @@ std::string StreamHistory::nodes_of(std::uint64_t task) const {
 void StreamHistory::report(const NativeFailure& failure) {
   const Error error =
       Error(failure.error).with_node(nodes_of(failure.task)).with_device(health_->device());
-  if (failure.lost) health_->lose(error);
+  if (failure.hung) {
+    health_->lose_hung(error);
+  } else if (failure.lost) {
+    health_->lose(error);
+  }
   add(failure.task != 0 ? failure.task : confirmed_ + 1, error);
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "shunt/message.h"
 
@@ -75,6 +76,7 @@ Pcre2Owned<pcre2_match_context> make_context(std::size_t bytes) {
 
 struct Regex::Code {
   Pcre2Owned<pcre2_code> code;
+  bool compiled = false;  ///< to machine code
 };
 
 Result<Regex> Regex::compile(std::string_view pattern) {
@@ -88,47 +90,82 @@ Result<Regex> Regex::compile(std::string_view pattern) {
     return invalid("regular expression {}: {} at {}", expanded, message_of(error), offset);
   }
   // Without executable memory this fails, and matching is slower.
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-  return Regex(std::make_shared<const Code>(Code{std::move(code)}));
+  const bool compiled = pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
+  return Regex(std::make_shared<const Code>(Code{std::move(code), compiled}));
 }
 
 Status Regex::split(std::vector<std::string_view>& pieces) const {
-  // Not checking UTF-8 again matters: PCRE2 would read the whole piece for every match. The text
-  // was checked once.
-  constexpr std::uint32_t kOptions = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
-  const pcre2_code* code = code_->code.get();
-  const Pcre2Owned<pcre2_match_data> data(pcre2_match_data_create(1, nullptr));
-  if (!data) throw std::bad_alloc();
-  std::size_t longest = 0;
-  for (const std::string_view piece : pieces) longest = std::max(longest, piece.size());
-  const Pcre2Owned<pcre2_match_context> context = make_context(longest);
-
+  RegexPieces cut(*this);
   std::vector<std::string_view> result;
   result.reserve(pieces.size());
-  for (const std::string_view piece : pieces) {
-    const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
-    std::size_t done = 0;
-    while (done < piece.size()) {
-      int found =
-          pcre2_match(code, subject, piece.size(), done, kOptions, data.get(), context.get());
-      if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter has the heap
-        found = pcre2_match(code, subject, piece.size(), done, kOptions | PCRE2_NO_JIT, data.get(),
-                            context.get());
-      }
-      if (found == PCRE2_ERROR_NOMATCH) break;
-      if (found < 0) {
-        return fail(ErrorCode::kUnsupported, "cutting {} bytes of text into words: {}",
-                    piece.size(), message_of(found));
-      }
-      const PCRE2_SIZE* match = pcre2_get_ovector_pointer(data.get());
-      if (match[0] > done) result.push_back(piece.substr(done, match[0] - done));
-      result.push_back(piece.substr(match[0], match[1] - match[0]));
-      done = match[1];
+  for (const std::string_view whole : pieces) {
+    cut.start(whole);
+    while (true) {
+      SHUNT_ASSIGN(const std::string_view piece, cut.next());
+      if (piece.empty()) break;
+      result.push_back(piece);
     }
-    if (done < piece.size()) result.push_back(piece.substr(done));
   }
   pieces = std::move(result);
   return ok();
+}
+
+struct RegexPieces::Data {
+  Pcre2Owned<pcre2_match_data> match;
+  Pcre2Owned<pcre2_match_context> context;
+  std::size_t context_bytes = 0;  ///< the length of a text that the context's limits are for
+};
+
+RegexPieces::RegexPieces(Regex regex) : regex_(std::move(regex)), data_(std::make_unique<Data>()) {
+  data_->match.reset(pcre2_match_data_create(1, nullptr));
+  if (!data_->match) throw std::bad_alloc();
+  data_->context = make_context(0);
+}
+RegexPieces::RegexPieces(RegexPieces&&) noexcept = default;
+RegexPieces::~RegexPieces() = default;
+
+void RegexPieces::start(std::string_view text) {
+  text_ = text;
+  done_ = 0;
+  match_end_ = 0;
+  if (text.size() <= data_->context_bytes) return;
+  data_->context = make_context(text.size());
+  data_->context_bytes = text.size();
+}
+
+Result<std::string_view> RegexPieces::next() {
+  if (match_end_ > done_) {
+    const std::size_t begin = std::exchange(done_, match_end_);
+    return text_.substr(begin, done_ - begin);
+  }
+  if (done_ == text_.size()) return std::string_view();
+  // Not checking UTF-8 again matters: PCRE2 would read the whole text for every match. The text was
+  // checked once.
+  constexpr std::uint32_t kOptions = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
+  const auto* subject = reinterpret_cast<PCRE2_SPTR>(text_.data());
+  const pcre2_code* code = regex_.code_->code.get();
+  int found = PCRE2_ERROR_JIT_STACKLIMIT;
+  if (regex_.code_->compiled) {
+    found = pcre2_jit_match(code, subject, text_.size(), done_, kOptions, data_->match.get(),
+                            data_->context.get());
+  }
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter has the heap
+    found = pcre2_match(code, subject, text_.size(), done_, kOptions | PCRE2_NO_JIT,
+                        data_->match.get(), data_->context.get());
+  }
+  const std::size_t begin = done_;
+  if (found == PCRE2_ERROR_NOMATCH) {
+    done_ = text_.size();
+    return text_.substr(begin);
+  }
+  if (found < 0) {
+    return fail(ErrorCode::kUnsupported, "cutting {} bytes of text into words: {}", text_.size(),
+                message_of(found));
+  }
+  const PCRE2_SIZE* match = pcre2_get_ovector_pointer(data_->match.get());
+  match_end_ = match[1];
+  done_ = match[0] > begin ? match[0] : match[1];
+  return text_.substr(begin, done_ - begin);
 }
 
 Result<bool> Regex::matches(std::string_view text) const {

@@ -26,9 +26,32 @@ class Regex {
   Result<bool> matches(std::string_view text) const;
 
  private:
+  friend class RegexPieces;
   struct Code;
   explicit Regex(std::shared_ptr<const Code> code) : code_(std::move(code)) {}
   std::shared_ptr<const Code> code_;
+};
+
+/// The matches of a Regex in a text and the gaps between them, one after another. Belongs to one
+/// thread at a time.
+class RegexPieces {
+ public:
+  explicit RegexPieces(Regex regex);
+  RegexPieces(RegexPieces&&) noexcept;
+  ~RegexPieces();
+
+  /// Begins with `text`, which must be valid UTF-8 and live until another begins.
+  void start(std::string_view text);
+  /// The next piece; empty at the end. Unsupported as Regex::split().
+  Result<std::string_view> next();
+
+ private:
+  struct Data;
+  Regex regex_;
+  std::unique_ptr<Data> data_;
+  std::string_view text_;
+  std::size_t done_ = 0;
+  std::size_t match_end_ = 0;  ///< behind done_ if a match was found that is not given out yet
 };
 
 }  // namespace shunt

@@ -48,6 +48,10 @@ inline std::vector<CaseEnds> cases_of_ends() {
           {9, {1, 2, 5, 7}}, {4, {0, 0}},    {8, {1, 2, 3, 4, 5, 8}}, {3, {}},
           {0, {0, 0}},       {0, {}},        {40, {33, 34, 34, 38}},  {1, {0, 1, 1}}};
 }
+/// Sequences whose tokens are several chunks, one alone, and of 1, 0, 63, 64 and 65 tokens.
+inline std::vector<CaseEnds> ends_of_chunks() {
+  return {{200, {200}}, {200, {1, 1, 64, 128, 193}}};
+}
 /// Ends for operands with other strides.
 inline CaseEnds usual_ends() {
   return {7, {2, 2, 6}};

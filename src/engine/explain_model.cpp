@@ -35,7 +35,7 @@ Result<std::unique_ptr<ModelState>> open_model(const std::string& path, const Re
                                                const LoadOptions& load) {
   SHUNT_ASSIGN(const auto devices,
                select_with_cpu(registry, load.devices, devices_of(load.placement.pins)));
-  SHUNT_ASSIGN(auto model, open_without_weights(path, devices, load.architectures));
+  SHUNT_ASSIGN(auto model, open_without_weights(path, devices, load));
   model->placement = with_costs(load.placement);
   model->weight_mode = load.weights;
   return model;
@@ -83,6 +83,7 @@ Result<PlacedStep> place_step(const std::string& path, const Registry& registry,
         placed.graph = graph_of(std::move(fitted.step));
         placed.placement = std::move(fitted.placement);
         placed.notes = std::move(fit->notes);
+        if (auto note = model->adapters.note()) placed.notes.push_back(std::move(*note));
         std::ranges::move(model->dropped_forms, std::back_inserter(placed.notes));
         placed.measured = !model->placement.costs->ops().empty();
         for (const Device* device : model->devices) {

@@ -169,7 +169,11 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
           return invalid("the last device must be a CPU");
         }
         SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
-        SHUNT_ASSIGN(auto definition, read_model(file, options.architectures));
+        SHUNT_ASSIGN(auto definition, read_model(file, {.more = options.architectures,
+                                                        .ignored = options.ignore,
+                                                        .can_ignore = true,
+                                                        .embeddings = options.embeddings}));
+        SHUNT_ASSIGN(LoadedAdapters adapters, load_adapters(options.adapters, file, *definition));
         SHUNT_ASSIGN(text::Vocabulary vocabulary, vocabulary_from_gguf(file));
         auto tokenizer = text::Tokenizer::create(std::move(vocabulary));
         if (!tokenizer) return std::move(tokenizer.error()).with_context(path);
@@ -189,9 +193,16 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& path,
         state.info.layers = shape.layers;
         state.info.width = shape.width;
         state.info.vocabulary = shape.vocabulary;
+        state.info.outputs = shape.outputs > 0 ? shape.outputs : shape.vocabulary;
+        state.info.gives_embeddings = shape.gives_embeddings;
+        state.info.is_encoder = shape.is_encoder;
+        state.info.pooling = shape.pooling;
+        if (shape.head) state.info.labels = shape.head->labels;
         state.info.context = shape.context;
         state.info.state_bytes = shape.state_bytes;
         state.info.windows = shape.windows;
+        state.info.adapters = adapters.infos();
+        state.adapters = std::move(adapters);
         state.definition = std::move(definition);
         LoadOptions complete_options = options;
         SHUNT_ASSIGN(complete_options.session, complete(options.session, state.info));

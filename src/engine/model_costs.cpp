@@ -35,13 +35,20 @@ bool needs_costs(const Registry& registry, const LoadOptions& options, PredictTi
 
 }  // namespace
 
-Result<std::unique_ptr<ModelState>> open_without_weights(
-    const std::string& path, std::span<Device* const> devices,
-    std::span<const Architecture* const> architectures) {
+Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
+                                                         std::span<Device* const> devices,
+                                                         const LoadOptions& options) {
   SHUNT_ASSIGN(gguf::File file, gguf::File::open(path));
+  SHUNT_ASSIGN(auto definition, read_model(file, {.more = options.architectures,
+                                                  .ignored = options.ignore,
+                                                  .can_ignore = true,
+                                                  .embeddings = options.embeddings}));
+  SHUNT_ASSIGN(LoadedAdapters adapters, load_adapters(options.adapters, file, *definition));
   auto model = std::make_unique<ModelState>(file);
-  SHUNT_ASSIGN(model->definition, read_model(file, architectures));
+  model->definition = std::move(definition);
+  model->adapters = std::move(adapters);
   model->info.context = model->definition->shape().context;
+  model->info.is_encoder = model->definition->shape().is_encoder;
   model->info.state_bytes = model->definition->shape().state_bytes;
   model->info.windows = model->definition->shape().windows;
   model->devices = DeviceSet(devices);
@@ -83,7 +90,7 @@ Result<ModelCosts> model_costs(const std::string& path, const Registry& registry
         if (!devices || (devices->size() < 2 && predict == PredictTimes::kPlacement)) {
           return ModelCosts();
         }
-        const auto model = open_without_weights(path, *devices, options.architectures);
+        const auto model = open_without_weights(path, *devices, options);
         if (!model) return ModelCosts();
         const auto session = complete(options.session, (*model)->info);
         if (!session || !split_weights(**model, options.split)) return ModelCosts();

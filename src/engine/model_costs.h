@@ -10,10 +10,10 @@
 
 namespace shunt {
 
-/// A model with the file's metadata, without weights. `architectures`: those of LoadOptions.
-Result<std::unique_ptr<ModelState>> open_without_weights(
-    const std::string& path, std::span<Device* const> devices,
-    std::span<const Architecture* const> architectures);
+/// A model with the file's metadata, without weights. Of the options: `architectures`, `ignore`.
+Result<std::unique_ptr<ModelState>> open_without_weights(const std::string& path,
+                                                         std::span<Device* const> devices,
+                                                         const LoadOptions& options);
 
 /// Whether devices may be measured: the option cpu.calibrate.
 bool may_calibrate(const Registry& registry);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/device_set.h"
+#include "engine/load/loaded_adapters.h"
 #include "engine/load/step_set.h"
 #include "engine/load/weight_store.h"
 #include "model/definition.h"
@@ -39,6 +40,7 @@ struct ModelState {
 
   gguf::File file;
   std::shared_ptr<const ModelDefinition> definition;
+  LoadedAdapters adapters;
   ModelInfo info;
   DeviceSet devices;
   /// Costs are never null. After loading, fallback.log is on_device_error.log.

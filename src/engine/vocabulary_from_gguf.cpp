@@ -78,6 +78,34 @@ Status read_types(const gguf::File& file, std::vector<text::Token>& tokens) {
   return ok();
 }
 
+Status read_rules(const gguf::File& file, std::vector<text::Token>& tokens) {
+  SHUNT_ASSIGN(const auto array, find_array(file, kRules, tokens.size()));
+  if (!array) return ok();
+  if (array->type != gguf::ValueType::kU8) return wrong_elements(file, kRules, *array, "u8");
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::int64_t bits = array->integers[i];
+    if (bits > 7) {
+      return fail(ErrorCode::kBadFile, "{}: {} of token {} is {}; there are 3 bits", file.path(),
+                  kRules, i, bits);
+    }
+    tokens[i].rules = {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+  }
+  return ok();
+}
+
+/// An array of bytes, signed ones in some files, as a string.
+Result<std::string> read_bytes(const gguf::File& file, std::string_view key) {
+  SHUNT_ASSIGN(const auto array, find_array(file, key, std::nullopt));
+  std::string bytes;
+  if (!array) return bytes;
+  if (array->type != gguf::ValueType::kU8 && array->type != gguf::ValueType::kI8) {
+    return wrong_elements(file, key, *array, "u8");
+  }
+  bytes.reserve(array->size());
+  for (const std::int64_t byte : array->integers) bytes += static_cast<char>(byte);
+  return bytes;
+}
+
 Result<std::vector<text::Token>> read_tokens(const gguf::File& file) {
   SHUNT_ASSIGN(const std::vector<std::string> texts, read_strings(file, kTokens));
   if (texts.empty()) {
@@ -87,6 +115,7 @@ Result<std::vector<text::Token>> read_tokens(const gguf::File& file) {
   for (std::size_t i = 0; i < texts.size(); ++i) tokens[i].text = texts[i];
   SHUNT_TRY(read_scores(file, tokens));
   SHUNT_TRY(read_types(file, tokens));
+  SHUNT_TRY(read_rules(file, tokens));
   return tokens;
 }
 
@@ -96,6 +125,9 @@ Status read_ids(const gguf::File& file, Vocabulary& vocabulary) {
     if (file.find(id_key.key) == nullptr) continue;
     SHUNT_ASSIGN(const std::int64_t id, file.get_integer(id_key.key));
     if (id == kAbsent || id == -1) continue;
+    // Some files name a padding token that was added for training, and is not in the vocabulary.
+    const bool is_padding = id_key.field == &Vocabulary::pad;
+    if (is_padding && id >= std::ssize(vocabulary.tokens)) continue;
     if (id < 0 || static_cast<std::uint64_t>(id) >= vocabulary.tokens.size()) {
       return fail(ErrorCode::kBadFile, "{}: {} is {}, but there are {} tokens", file.path(),
                   id_key.key, id, vocabulary.tokens.size());
@@ -121,10 +153,12 @@ Result<Vocabulary> vocabulary_from_gguf(const gguf::File& file) {
   SHUNT_ASSIGN(vocabulary.pre, file.get_string_or(kPre, ""));
   SHUNT_ASSIGN(vocabulary.tokens, read_tokens(file));
   SHUNT_ASSIGN(vocabulary.merges, read_strings(file, kMerges));
-  // Without merges this kind would still encode every text, as one wrong token for each byte.
-  if (vocabulary.model == "gpt2" && file.find(kMerges) == nullptr) {
-    return fail(ErrorCode::kBadFile, "{}: {} is missing, which a \"gpt2\" tokenizer needs",
-                file.path(), kMerges);
+  SHUNT_ASSIGN(vocabulary.charsmap, read_bytes(file, kCharsmap));
+  // Without merges these kinds would still encode every text, as one wrong token for each byte.
+  const bool needs_merges = vocabulary.model == "gpt2" || vocabulary.model == "gemma4";
+  if (needs_merges && file.find(kMerges) == nullptr) {
+    return fail(ErrorCode::kBadFile, "{}: {} is missing, which a \"{}\" tokenizer needs",
+                file.path(), kMerges, vocabulary.model);
   }
   SHUNT_TRY(read_ids(file, vocabulary));
   SHUNT_TRY(read_flags(file, vocabulary));

@@ -15,6 +15,9 @@ inline constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 inline constexpr std::string_view kScores = "tokenizer.ggml.scores";
 inline constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
 inline constexpr std::string_view kMerges = "tokenizer.ggml.merges";
+inline constexpr std::string_view kCharsmap = "tokenizer.ggml.precompiled_charsmap";
+/// Shunt's own: AddedTokenRules of each token as bits 0 to 2, in the order of the members.
+inline constexpr std::string_view kRules = "tokenizer.shunt.added_token_rules";
 
 struct IdKey {
   std::string_view key;
@@ -28,6 +31,8 @@ inline constexpr IdKey kIdKeys[] = {
     {"tokenizer.ggml.padding_token_id", &text::Vocabulary::pad},
     {"tokenizer.ggml.seperator_token_id", &text::Vocabulary::sep},  // as most files spell it
     {"tokenizer.ggml.separator_token_id", &text::Vocabulary::sep, true},
+    {"tokenizer.ggml.cls_token_id", &text::Vocabulary::cls},
+    {"tokenizer.ggml.mask_token_id", &text::Vocabulary::mask},
     {"tokenizer.ggml.eot_token_id", &text::Vocabulary::eot},
     {"tokenizer.ggml.eom_token_id", &text::Vocabulary::eom},
 };
@@ -39,7 +44,11 @@ struct FlagKey {
 inline constexpr FlagKey kFlagKeys[] = {
     {"tokenizer.ggml.add_bos_token", &text::Vocabulary::add_bos},
     {"tokenizer.ggml.add_eos_token", &text::Vocabulary::add_eos},
+    {"tokenizer.ggml.add_sep_token", &text::Vocabulary::add_sep},
     {"tokenizer.ggml.add_space_prefix", &text::Vocabulary::add_space_prefix},
+    {"tokenizer.ggml.remove_extra_whitespaces", &text::Vocabulary::remove_extra_whitespaces},
+    {"tokenizer.ggml.normalizer.lowercase", &text::Vocabulary::lower_case},
+    {"tokenizer.ggml.normalizer.strip_accents", &text::Vocabulary::strip_accents},
 };
 
 }  // namespace shunt::vocabulary_keys

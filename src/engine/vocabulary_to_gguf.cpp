@@ -14,6 +14,19 @@ gguf::Array array_of(gguf::ValueType type) {
   return {.type = type, .strings = {}, .floats = {}, .integers = {}};
 }
 
+/// Only where a token has rules: other programs don't know the key.
+void add_rules(gguf::Writer& writer, const text::Vocabulary& vocabulary) {
+  gguf::Array rules = array_of(gguf::ValueType::kU8);
+  bool any = false;
+  for (const text::Token& token : vocabulary.tokens) {
+    const text::AddedTokenRules& each = token.rules;
+    rules.integers.push_back((each.strip_left ? 1 : 0) | (each.strip_right ? 2 : 0) |
+                             (each.single_word ? 4 : 0));
+    any = any || rules.integers.back() != 0;
+  }
+  if (any) writer.add_array(std::string(kRules), std::move(rules));
+}
+
 }  // namespace
 
 void add_vocabulary(gguf::Writer& writer, const text::Vocabulary& vocabulary) {
@@ -28,13 +41,23 @@ void add_vocabulary(gguf::Writer& writer, const text::Vocabulary& vocabulary) {
   writer.add_string(std::string(kModel), vocabulary.model);
   if (!vocabulary.pre.empty()) writer.add_string(std::string(kPre), vocabulary.pre);
   writer.add_array(std::string(kTokens), std::move(texts));
-  if (vocabulary.model == "llama") writer.add_array(std::string(kScores), std::move(scores));
+  const bool has_scores = vocabulary.model == "llama" || vocabulary.model == "t5";
+  const bool has_merges = vocabulary.model == "gpt2" || vocabulary.model == "gemma4";
+  if (has_scores) writer.add_array(std::string(kScores), std::move(scores));
   writer.add_array(std::string(kTypes), std::move(types));
-  if (vocabulary.model == "gpt2") {
+  if (has_merges) {
     gguf::Array merges = array_of(gguf::ValueType::kString);
     merges.strings = vocabulary.merges;
     writer.add_array(std::string(kMerges), std::move(merges));
   }
+  if (!vocabulary.charsmap.empty()) {
+    gguf::Array charsmap = array_of(gguf::ValueType::kU8);
+    for (const char byte : vocabulary.charsmap) {
+      charsmap.integers.push_back(static_cast<unsigned char>(byte));
+    }
+    writer.add_array(std::string(kCharsmap), std::move(charsmap));
+  }
+  add_rules(writer, vocabulary);
   for (const IdKey& id : kIdKeys) {
     const auto value = vocabulary.*id.field;
     if (value && !id.only_read) {

@@ -5,6 +5,7 @@
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "engine/model_state.h"
+#include "engine/session/sequence_adapters.h"
 #include "engine/session/step_inputs.h"
 #include "engine/session/zeroed_caches.h"
 #include "evaluate/activation_sums.h"
@@ -29,6 +30,9 @@ class Gatherer {
 
   Result<ImportanceMatrix> run(std::span<const std::int32_t> tokens) {
     SHUNT_TRY(check_tokens(tokens, model_.info.vocabulary));
+    const std::span<const AdapterUse> uses = options_.session.adapters;
+    SHUNT_TRY(check_adapters(uses, model_.info.adapters.size()));
+    adapter_scales_ = row_scales(model_.adapters.stacks.get(), uses);
     if (shape_.context < 1) return invalid("chunks of {} tokens", shape_.context);
     const auto chunk = to_size(shape_.context);
     std::uint64_t chunks = tokens.size() / chunk;
@@ -77,7 +81,7 @@ class Gatherer {
     for (std::int64_t length = 0; !tokens.empty();) {
       const auto now = tokens.first(std::min(tokens.size(), to_size(shape_.tokens)));
       const auto count = static_cast<std::int64_t>(now.size());
-      SHUNT_TRY(fill_step(*plan_, *step_, now, length, count));
+      SHUNT_TRY(fill_step(*plan_, *step_, now, length, count, adapter_scales_));
       Status ran = plan_->run(options_.cancel);
       if (!stopped_) return Error(stopped_.error());
       if (!ran) return ran;
@@ -93,6 +97,7 @@ class Gatherer {
     matrix.chunk_size = static_cast<std::uint32_t>(shape_.context);
     const auto sums = sums_->sums();
     for (const WeightLeaf& weight : step_->weights) {
+      if (model_.file.mapping(weight.info->part) == nullptr) continue;  // of adapters
       const auto found = sums.find(weight.leaf);
       if (found != sums.end()) matrix.tensors.emplace(weight.info->name, found->second);
     }
@@ -103,6 +108,7 @@ class Gatherer {
   const bool adds_bos_;
   const ImportanceOptions& options_;
   StepShape shape_;
+  std::vector<float> adapter_scales_;
   std::shared_ptr<const StepGraph> step_;
   std::shared_ptr<const Graph> graph_;
   std::vector<std::unique_ptr<Buffer>> caches_;

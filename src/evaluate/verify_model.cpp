@@ -5,6 +5,7 @@
 #include "base/to_size.h"
 #include "engine/load/session_steps.h"
 #include "engine/model_state.h"
+#include "engine/session/sequence_adapters.h"
 #include "engine/session/step_inputs.h"
 #include "engine/session/zeroed_caches.h"
 #include "shunt/message.h"
@@ -21,6 +22,9 @@ class ModelVerifier {
 
   Result<std::vector<VerifiedStep>> run(std::span<const std::int32_t> prompt) {
     SHUNT_TRY(check_tokens(prompt, model_.info.vocabulary));
+    const std::span<const AdapterUse> uses = model_.session.adapters;
+    SHUNT_TRY(check_adapters(uses, model_.info.adapters.size()));
+    adapter_scales_ = row_scales(model_.adapters.stacks.get(), uses);
     SessionOptions wanted;
     wanted.cache_type = model_.session.cache_type;  // decides how caches are split
     SHUNT_ASSIGN(const SessionOptions options, complete(wanted, model_.info));
@@ -58,7 +62,9 @@ class ModelVerifier {
                  model_.place_step(built, memory, model_.devices, model_.residency.most_streamed));
     VerifyOptions options;
     options.memory = memory;
-    options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1); };
+    options.fill = [&](Plan& plan) {
+      return fill_step(plan, step, tokens, length_, 1, adapter_scales_);
+    };
     options.threshold = options_.threshold;
     options.transcode = model_.placement.transcode;
     options.cancel = options_.cancel;
@@ -73,6 +79,7 @@ class ModelVerifier {
   const ModelState& model_;
   Device& device_;
   const VerifyModelOptions& options_;
+  std::vector<float> adapter_scales_;
   std::vector<std::unique_ptr<Buffer>> caches_;
   std::int64_t length_ = 0;  // tokens so far
 };

@@ -52,6 +52,10 @@ Status add_other_parts(FileState* state, const std::string& prefix, const Split&
                   "{}: expected part {} of {} by its name, found part {} of {} by its metadata",
                   path, number + 1, first.count, split.number + 1, split.count);
     }
+    if (split.tensors && first.tensors && *split.tensors != *first.tensors) {
+      return fail(ErrorCode::kBadFile, "{}: a part of a file with {} tensors; {} is of one with {}",
+                  path, *split.tensors, state->path, *first.tensors);
+    }
     add_part(state, std::move(opened->part), std::move(opened->data));
   }
   return ok();

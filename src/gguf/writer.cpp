@@ -2,116 +2,11 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "gguf/header_bytes.h"
-#include "gguf/metadata.h"
-#include "gguf/name_index.h"
-#include "gguf/part.h"
-#include "shunt/files.h"
+#include "gguf/file_writer.h"
 #include "shunt/gguf.h"
 #include "shunt/message.h"
-#include "tensor/checked.h"
 
 namespace shunt::gguf {
-namespace {
-
-constexpr std::uint32_t kVersion = 3;
-
-Status check_keys(std::span<const KeyValue> metadata) {
-  std::vector<std::string_view> keys;
-  for (const KeyValue& entry : metadata) {
-    if (entry.key.empty() || entry.key.size() > kMaxKeyBytes) {
-      return invalid("metadata {}: a key has 1 to {} bytes", printable(entry.key), kMaxKeyBytes);
-    }
-    keys.push_back(entry.key);
-  }
-  const auto twice = NameIndex(keys).duplicate();
-  if (twice) return invalid("metadata {}: the key occurs twice", printable(keys[twice->first]));
-  return ok();
-}
-
-/// The metadata and, where a reader would assume another one, the alignment.
-Result<std::vector<KeyValue>> with_alignment(std::vector<KeyValue> metadata,
-                                             std::uint32_t alignment) {
-  if (!is_alignment(alignment)) {
-    return invalid("alignment {} is not a power of two of at least 8", alignment);
-  }
-  const Value* given = find_value(metadata, kAlignmentKey);
-  if (given != nullptr) {
-    const auto* value = std::get_if<std::uint64_t>(&given->data);
-    if (given->type == ValueType::kU32 && value != nullptr && *value == alignment) return metadata;
-    return invalid("metadata '{}' differs from the alignment that is written, {}", kAlignmentKey,
-                   alignment);
-  }
-  if (alignment != kDefaultAlignment) {
-    metadata.push_back({std::string(kAlignmentKey), {ValueType::kU32, std::uint64_t{alignment}}});
-  }
-  return metadata;
-}
-
-/// Gives each tensor its offset.
-Status place_tensors(std::vector<TensorInfo>* tensors, std::uint32_t alignment) {
-  std::vector<std::string_view> names;
-  std::int64_t end = 0;
-  for (TensorInfo& info : *tensors) {
-    names.push_back(info.name);
-    if (end > kMaxSize - alignment)
-      return invalid("the size of the tensors' data in bytes has more than 63 bits");
-    info.offset = align_up(static_cast<std::uint64_t>(end), alignment);
-    end = saturating_add(static_cast<std::int64_t>(info.offset),
-                         static_cast<std::int64_t>(info.bytes));
-  }
-  const auto twice = NameIndex(names).duplicate();
-  if (twice) return invalid("tensor {}: the name occurs twice", printable(names[twice->first]));
-  return ok();
-}
-
-Result<HeaderBytes> header_of(std::span<const KeyValue> metadata,
-                              std::span<const TensorInfo> tensors) {
-  HeaderBytes header;
-  header.put_text(kMagic);
-  header.put_u32(kVersion);
-  header.put_u64(tensors.size());
-  header.put_u64(metadata.size());
-  for (const KeyValue& entry : metadata) SHUNT_TRY(header.put_metadata(entry));
-  for (const TensorInfo& info : tensors) header.put_tensor(info);
-  return header;
-}
-
-Status write_tensor(OutputFile* file, const TensorInfo& info, std::size_t index,
-                    const Writer::Pieces& pieces) {
-  std::uint64_t given = 0;
-  Status written;
-  const auto sink = [&](std::span<const std::byte> bytes) -> Status {
-    given += bytes.size();
-    // Excess bytes are not written: they might be without end.
-    if (written && given <= info.bytes) written = file->write(bytes);
-    return written;
-  };
-  Status done = pieces(index, sink);
-  if (!written) return written;
-  if (!done) return std::move(done.error()).with_context("tensor " + printable(info.name));
-  if (given != info.bytes) {
-    return invalid("tensor {}: {} bytes were given for {}, which takes {}", printable(info.name),
-                   given, to_string(info.tensor), info.bytes);
-  }
-  return ok();
-}
-
-Status write_file(const std::string& path, const HeaderBytes& header,
-                  std::span<const TensorInfo> tensors, std::uint32_t alignment,
-                  const Writer::Pieces& pieces) {
-  SHUNT_ASSIGN(OutputFile file, OutputFile::create(path, WriteTo::kFile));
-  SHUNT_TRY(file.write(header.bytes()));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
-    SHUNT_TRY(write_tensor(&file, tensors[i], i, pieces));
-  }
-  // Some readers require padding after the last tensor as well.
-  SHUNT_TRY(file.write_zeros(align_up(file.size(), alignment) - file.size()));
-  return file.commit();
-}
-
-}  // namespace
 
 void Writer::add(std::string key, Value value) {
   metadata_.push_back({std::move(key), std::move(value)});
@@ -133,14 +28,7 @@ void Writer::add_array(std::string key, Array value) {
 }
 
 Status Writer::add_tensor(std::string name, const Tensor& tensor) {
-  if (name.empty() || name.size() > kMaxNameBytes) {
-    return invalid("tensor {}: a name has 1 to {} bytes", printable(name), kMaxNameBytes);
-  }
-  const bool fixed = std::ranges::all_of(tensor.shape, &Dim::is_fixed);
-  if (!fixed || !is_contiguous(tensor) || element_count(tensor.shape) == 0) {
-    return invalid("tensor {}: {}: only contiguous, non-empty tensors of fixed size can be written",
-                   printable(name), to_string(tensor));
-  }
+  SHUNT_TRY(check_writable(name, tensor));
   const auto bytes = static_cast<std::uint64_t>(byte_span(tensor));
   tensors_.push_back({std::move(name), tensor, 0, bytes, 0});
   return ok();
@@ -154,15 +42,17 @@ Status Writer::write(const std::string& path, const Data& data, std::uint32_t al
   return write_pieces(path, whole, alignment);
 }
 
+Result<std::vector<std::byte>> Writer::header() const {
+  SHUNT_ASSIGN(const HeaderBytes made, header_of({.metadata = metadata_, .tensors = tensors_}));
+  const auto bytes = made.bytes();
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
 Status Writer::write_pieces(const std::string& path, const Pieces& pieces,
                             std::uint32_t alignment) const {
   const auto checked = [&]() -> Status {
-    SHUNT_TRY(check_keys(metadata_));
-    SHUNT_ASSIGN(const auto metadata, with_alignment(metadata_, alignment));
-    std::vector<TensorInfo> tensors = tensors_;
-    SHUNT_TRY(place_tensors(&tensors, alignment));
-    SHUNT_ASSIGN(const HeaderBytes header, header_of(metadata, tensors));
-    return write_file(path, header, tensors, alignment, pieces);
+    SHUNT_ASSIGN(OutputFile file, write_content(path, {metadata_, tensors_, alignment}, pieces));
+    return file.commit();
   };
   return guarded(checked, path);
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,8 +13,14 @@
 #include "shunt/error.h"
 #include "shunt/gguf.h"
 #include "shunt/graph.h"
+#include "shunt/message.h"
+#include "shunt/pooling.h"
 
 namespace shunt {
+
+struct AdapterFile;
+class AdapterStacks;
+enum class WeightSlot : std::uint8_t;
 
 /// Rows of a block of the KV cache: sequences get rows in blocks.
 inline constexpr std::int64_t kCacheBlock = 64;
@@ -129,8 +137,13 @@ struct StepGraph {
   /// I64 [sequence_count]: the slot that its new states are written to. It may be the source of any
   /// sequence of the step, so a graph reads the states of all sequences before it writes one.
   Value state_targets;
+  /// F32 [AdapterStacks::ranks(), token_count]: the scale of each adapter for each token, in all
+  /// rows of the adapter. None if the model has no adapters.
+  Value adapter_scales;
+  /// I32 [token_count]: types of tokens. None if the model has fewer than two.
+  Value token_types;
   Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are computed
-  Value logits;      ///< F32 [vocabulary, output_count]
+  Value logits;      ///< F32 [ModelShape::outputs, output_count]; embeddings if they are wanted
   std::vector<WeightLeaf> weights;
   std::vector<NodeId> caches;  ///< those with a row for each token, and states
   /// Those of the caches that are states: [size, StepShape::state_slots]. A state has a fixed size,
@@ -160,6 +173,14 @@ struct LossGraph {
   std::vector<WeightLeaf> weights;
 };
 
+/// A classifier that makes scores of a text's embedding: a matrix with a function, if the file has
+/// it, a norm, and a matrix with a row for each score.
+struct ClassifierHead {
+  std::vector<std::string> labels;  ///< of the scores; empty texts if the file has no names
+  bool gelu = false;                ///< the first matrix's function; else tanh
+  float norm_eps = 0;
+};
+
 /// The sizes of a model that every architecture has.
 struct ModelShape {
   std::int64_t layers = 0;
@@ -170,6 +191,12 @@ struct ModelShape {
   /// In some layers a token sees only the last tokens: the different numbers of them, with the
   /// token itself. Their caches have window_rows().
   std::vector<std::int64_t> windows = {};
+  std::int64_t outputs = 0;  ///< numbers of a result: logits, or elements of an embedding
+  bool gives_embeddings = false;
+  bool is_encoder = false;  ///< tokens see those after them
+  std::optional<EmbeddingPooling> pooling = {};
+  std::optional<ClassifierHead> head = {};
+  bool plain_logits = true;  ///< products of output and embedding, without scale and cap
 };
 
 /// The role of a weight in a model, as far as it matters for the precision that the weight needs.
@@ -219,11 +246,29 @@ class ModelDefinition {
   virtual Result<StepGraph> build(const StepShape& step) const = 0;
   /// Adds the nodes that training needs to a graph.
   virtual Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const = 0;
+  /// A weight that belongs to no layer; null: the file lacks it.
+  virtual const gguf::TensorInfo* model_weight(WeightSlot) const { return nullptr; }
   /// Every weight that the file has of those that the architecture knows.
   virtual std::vector<ModelWeight> weights() const = 0;
+  /// Whether a tensor that it does not use belongs to a part that need not be computed: layers that
+  /// predict further tokens.
+  virtual bool may_leave(std::string_view) const { return false; }
+  /// The whole names of the keys ARCHITECTURE.* that it has read.
+  virtual const std::set<std::string>& keys() const = 0;
   /// The same model with two leaves and two descriptions of the one tensor that is embedding and
   /// output (tied), so that each can be on its own device. Null: the file has two, or it is done.
   virtual std::shared_ptr<const ModelDefinition> with_output_apart() const = 0;
+  /// From now on results are embeddings instead of logits. Unsupported if it can't.
+  virtual Status give_embeddings() {
+    return fail(ErrorCode::kUnsupported, "a model of this architecture gives no embeddings");
+  }
+  /// From now on steps have the adapters of these files. `part`: the part of the model's file that
+  /// their matrices are going to be. Errors name the adapter's file and tensor. Unsupported if the
+  /// architecture can't.
+  virtual Result<std::shared_ptr<const AdapterStacks>> adapt(std::span<const AdapterFile>,
+                                                             std::uint32_t) {
+    return fail(ErrorCode::kUnsupported, "a model of this architecture takes no adapters");
+  }
   /// The weights that can be split among devices. None: the architecture can't be split.
   virtual std::vector<SplitGroup> split_groups() const { return {}; }
 };
@@ -234,9 +279,22 @@ struct Architecture {
   Result<std::unique_ptr<ModelDefinition>> (*read)(const gguf::File& file);
 };
 
+/// The architectures of the library.
+std::span<const Architecture> architectures();
+
+/// How a file is read.
+struct ReadModel {
+  std::span<const Architecture* const> more = {};  ///< architectures beside those of the library
+  std::span<const std::string> ignored = {};       ///< check_unused_parts()
+  bool can_ignore = false;                         ///< the caller has a way to ignore parts
+  bool embeddings = false;                         ///< results are embeddings instead of logits
+  bool may_leave_parts = false;                    ///< it is not checked whether all parts are used
+};
+
 /// Reads a file by the architecture that its general.architecture names: one of the library, else
-/// one of `more`. Unsupported, listing those known, for another.
+/// one of `more`. Unsupported, listing those known, for another, and for a file with parts that the
+/// model would not use.
 Result<std::unique_ptr<ModelDefinition>> read_model(const gguf::File& file,
-                                                    std::span<const Architecture* const> more = {});
+                                                    const ReadModel& how = {});
 
 }  // namespace shunt

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <map>
 
 #include "base/cpu_topology.h"
 #include "base/guarded.h"
-#include "gguf/part.h"
-#include "gguf/split.h"
+#include "gguf/format.h"
+#include "gguf/parts_writer.h"
 #include "model/quantize_rows.h"
+#include "model/quantize_source.h"
 #include "shunt/message.h"
 
 namespace shunt {
@@ -28,66 +28,55 @@ bool is_replaced(const std::string& key) {
          std::ranges::count(kKeys, key) > 0;
 }
 
-void add_metadata(gguf::Writer& writer, const gguf::File& file, const QuantizationPlan& plan,
-                  const QuantizeOptions& options) {
+std::vector<gguf::KeyValue> metadata_of(const gguf::File& file, const QuantizationPlan& plan,
+                                        const QuantizeOptions& options) {
+  std::vector<gguf::KeyValue> metadata;
+  const auto add_number = [&](const char* key, std::uint32_t number) {
+    metadata.push_back({key, {gguf::ValueType::kU32, std::uint64_t{number}}});
+  };
+  const auto add_text = [&](const char* key, const std::string& text) {
+    metadata.push_back({key, {gguf::ValueType::kString, text}});
+  };
   for (const gguf::KeyValue& entry : file.metadata()) {
-    if (!is_replaced(entry.key)) writer.add(entry.key, entry.value);
+    if (!is_replaced(entry.key)) metadata.push_back(entry);
   }
-  writer.add_u32("general.file_type", plan.file_type);
-  writer.add_u32("general.quantization_version", kQuantizationVersion);
+  add_number("general.file_type", plan.file_type);
+  add_number("general.quantization_version", kQuantizationVersion);
   const ImportanceMatrix* importance = options.importance;
-  if (importance == nullptr) return;
-  writer.add_string("quantize.imatrix.file", options.importance_file);
-  if (!importance->datasets.empty()) {
-    writer.add_string("quantize.imatrix.dataset", importance->datasets.front());
-  }
-  writer.add_u32("quantize.imatrix.entries_count",
-                 static_cast<std::uint32_t>(importance->tensors.size()));
-  writer.add_u32("quantize.imatrix.chunks_count", importance->chunk_count);
+  if (importance == nullptr) return metadata;
+  add_text("quantize.imatrix.file", options.importance_file);
+  if (!importance->datasets.empty())
+    add_text("quantize.imatrix.dataset", importance->datasets.front());
+  add_number("quantize.imatrix.entries_count",
+             static_cast<std::uint32_t>(importance->tensors.size()));
+  add_number("quantize.imatrix.chunks_count", importance->chunk_count);
+  return metadata;
 }
 
-/// Whether two paths lead to the same file. One that is not there is no other's.
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return std::filesystem::equivalent(a, b, error) && !error;
-}
-
-Status check_not_a_part(const std::string& path, const gguf::File& file) {
-  std::vector<std::string> parts = {file.path()};
-  if (const auto name = gguf::parse_part_name(file.path()); name && file.part_count() > 1) {
-    parts.clear();
-    for (std::uint32_t i = 0; i < name->count; ++i) {
-      parts.push_back(gguf::part_path(name->prefix, i, name->count));
-    }
-  }
-  for (const std::string& part : parts) {
-    if (is_same_file(path, part)) return invalid("{} is the file that is read", path);
-  }
-  return ok();
+std::int64_t row_count(const Tensor& tensor) {
+  return tensor.size(1) * tensor.size(2) * tensor.size(3);
 }
 
 class QuantizedWriter {
  public:
   QuantizedWriter(const gguf::File& file, const QuantizationPlan& plan,
-                  const QuantizeOptions& options, const QuantizeProgress& progress)
-      : file_(file), plan_(plan), options_(options), progress_(progress) {
+                  const QuantizeOptions& options, const QuantizeProgress& progress,
+                  const TensorRows& rows)
+      : file_(file), plan_(plan), options_(options), progress_(progress), rows_(rows) {
     threads_ = options.threads > 0 ? options.threads : read_cpu_topology().default_threads();
   }
 
-  Result<QuantizeResult> write(const std::string& path) {
-    SHUNT_TRY(check_not_a_part(path, file_));
-    gguf::Writer writer;
-    add_metadata(writer, file_, plan_, options_);
+  Result<QuantizeResult> write(const std::string& path, std::span<const std::string> read) {
+    gguf::FileContent content;
+    content.metadata = metadata_of(file_, plan_, options_);
+    content.alignment = static_cast<std::uint32_t>(file_.alignment());
     for (const QuantizedTensor& tensor : plan_.tensors) {
-      SHUNT_TRY(writer.add_tensor(tensor.from->name, tensor.to));
+      const auto bytes = static_cast<std::uint64_t>(byte_span(tensor.to));
+      content.tensors.push_back({tensor.from->name, tensor.to, 0, bytes});
       result_.bytes_before += tensor.from->bytes;
-      result_.bytes_after += static_cast<std::uint64_t>(byte_span(tensor.to));
+      result_.bytes_after += bytes;
     }
-    const auto pieces = [&](std::size_t index, const gguf::Writer::Sink& sink) {
-      return add(plan_.tensors[index], sink);
-    };
-    Status written =
-        writer.write_pieces(path, pieces, static_cast<std::uint32_t>(file_.alignment()));
+    Status written = write_content(path, content, read);
     if (!written && unfit_) return std::move(written.error()).with_context(file_.path());
     if (!written) return Error(std::move(written.error()));
     for (auto& [dtype, summary] : types_) result_.types.push_back(summary);
@@ -96,14 +85,29 @@ class QuantizedWriter {
   }
 
  private:
+  /// One file, or parts of one.
+  Status write_content(const std::string& path, const gguf::FileContent& content,
+                       std::span<const std::string> read) {
+    const auto pieces = [&](std::size_t index, const gguf::Writer::Sink& sink) {
+      return add(plan_.tensors[index], sink);
+    };
+    if (!options_.parts) {
+      SHUNT_TRY(gguf::check_not_read(path, read));
+      SHUNT_ASSIGN(OutputFile out, gguf::write_content(path, content, pieces));
+      result_.files = {path};
+      return out.commit();
+    }
+    SHUNT_ASSIGN(result_.files,
+                 gguf::write_parts(gguf::prefix_of(path), content, *options_.parts, read, pieces));
+    return ok();
+  }
+
   Status add(const QuantizedTensor& tensor, const gguf::Writer::Sink& sink) {
     TypeSummary& summary = types_[tensor.to.dtype];
     summary.dtype = tensor.to.dtype;
     ++summary.tensors;
     summary.bytes += static_cast<std::uint64_t>(byte_span(tensor.to));
-    const auto bytes = file_.data(*tensor.from);
-    return tensor.is_copied() ? copy(*tensor.from, bytes, sink)
-                              : convert(tensor, bytes, summary, sink);
+    return tensor.is_copied() ? copy(*tensor.from, sink) : convert(tensor, summary, sink);
   }
 
   Status advance(std::span<const std::byte> bytes, const gguf::Writer::Sink& sink) {
@@ -112,14 +116,24 @@ class QuantizedWriter {
     return progress_ ? progress_(done_, result_.bytes_after) : ok();
   }
 
-  Status copy(const gguf::TensorInfo& from, std::span<const std::byte> bytes,
-              const gguf::Writer::Sink& sink) {
-    const std::size_t block = trait(from.tensor.dtype).block_bytes;
-    const std::size_t most = (std::size_t{16} << 20) / block * block;
+  /// Rows of a tensor, of so many bytes.
+  struct Extent {
+    std::int64_t rows = 0;
+    std::int64_t piece = 0;  ///< rows that are handed over at once
+  };
+  static Extent extent_of(const Tensor& tensor) {
+    constexpr std::int64_t kMostBytes = std::int64_t{16} << 20;
+    const std::int64_t rows = row_count(tensor);
+    const std::int64_t row_bytes = std::max<std::int64_t>(byte_span(tensor) / rows, 1);
+    return {rows, std::clamp<std::int64_t>(kMostBytes / row_bytes, 1, rows)};
+  }
+
+  Status copy(const gguf::TensorInfo& from, const gguf::Writer::Sink& sink) {
+    const Extent extent = extent_of(from.tensor);
     std::vector<std::byte> converted;
-    while (!bytes.empty()) {
-      std::span<const std::byte> piece = bytes.first(std::min(most, bytes.size()));
-      bytes = bytes.subspan(piece.size());
+    for (std::int64_t first = 0; first < extent.rows; first += extent.piece) {
+      SHUNT_ASSIGN(std::span<const std::byte> piece,
+                   rows_(from, first, std::min(extent.piece, extent.rows - first)));
       if (from.order != std::endian::little) {
         converted.assign(piece.begin(), piece.end());
         convert_byte_order(from.tensor.dtype, from.order, converted);
@@ -131,13 +145,14 @@ class QuantizedWriter {
     return ok();
   }
 
-  Status convert(const QuantizedTensor& tensor, std::span<const std::byte> from,
-                 TypeSummary& summary, const gguf::Writer::Sink& sink) {
-    RowConverter rows(tensor, from, threads_);
+  Status convert(const QuantizedTensor& tensor, TypeSummary& summary,
+                 const gguf::Writer::Sink& sink) {
+    RowConverter converter(tensor, threads_);
     RowError lost;
-    for (std::int64_t first = 0; first < rows.rows(); first += rows.piece()) {
-      const std::int64_t count = std::min(rows.piece(), rows.rows() - first);
-      const auto bytes = rows.convert(first, count, lost);
+    for (std::int64_t first = 0; first < converter.rows(); first += converter.piece()) {
+      const std::int64_t count = std::min(converter.piece(), converter.rows() - first);
+      const auto rows = rows_(*tensor.from, first, count);
+      const auto bytes = rows ? converter.convert(*rows, first, count, lost) : rows;
       unfit_ = !bytes;
       if (!bytes) return Error(bytes.error());
       SHUNT_TRY(advance(*bytes, sink));
@@ -151,6 +166,7 @@ class QuantizedWriter {
   const QuantizationPlan& plan_;
   const QuantizeOptions& options_;
   const QuantizeProgress& progress_;
+  const TensorRows& rows_;
   int threads_ = 1;
   std::uint64_t done_ = 0;
   bool unfit_ = false;  // the input failed, not the output
@@ -167,7 +183,24 @@ double TypeSummary::error() const {
 Result<QuantizeResult> write_quantized(const std::string& path, const gguf::File& file,
                                        const QuantizationPlan& plan, const QuantizeOptions& options,
                                        const QuantizeProgress& progress) {
-  return guarded([&] { return QuantizedWriter(file, plan, options, progress).write(path); }, path);
+  const auto rows = [&](const gguf::TensorInfo& info, std::int64_t first,
+                        std::int64_t count) -> Result<std::span<const std::byte>> {
+    const auto bytes = file.data(info);
+    const std::size_t row_bytes = bytes.size() / static_cast<std::size_t>(row_count(info.tensor));
+    return bytes.subspan(static_cast<std::size_t>(first) * row_bytes,
+                         static_cast<std::size_t>(count) * row_bytes);
+  };
+  return write_quantized_rows(path, file, plan, options, progress, rows, gguf::paths_of(file));
+}
+
+Result<QuantizeResult> write_quantized_rows(const std::string& path, const gguf::File& file,
+                                            const QuantizationPlan& plan,
+                                            const QuantizeOptions& options,
+                                            const QuantizeProgress& progress,
+                                            const TensorRows& rows,
+                                            std::span<const std::string> read) {
+  return guarded(
+      [&] { return QuantizedWriter(file, plan, options, progress, rows).write(path, read); }, path);
 }
 
 }  // namespace shunt

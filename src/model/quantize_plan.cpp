@@ -44,7 +44,7 @@ class Planner {
  private:
   /// A file of an architecture that is not known, or of none, can be quantised all the same.
   Status find_roles() {
-    auto model = read_model(file_);
+    auto model = read_model(file_, {.may_leave_parts = true});
     if (model) {
       layers_ = (*model)->shape().layers;
       for (const ModelWeight& weight : (*model)->weights()) weights_.emplace(weight.info, weight);
@@ -77,6 +77,8 @@ class Planner {
     const auto index = static_cast<std::size_t>(&info - file_.tensors().data());
     if (kept_[index] || !is_matrix(info.tensor) || trait(now).integer) return now;
     const auto weight = weights_.find(&info);
+    // Routers, convolutions, decays: small, and made for F32.
+    if (weight != weights_.end() && weight->second.role == WeightRole::kOther) return now;
     DType wanted = mixture_.base;
     if (weight != weights_.end() && !options_.pure) {
       wanted = mixture_.type_for(weight->second.role, weight->second.layer, layers_);

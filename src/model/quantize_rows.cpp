@@ -38,10 +38,8 @@ std::size_t row_bytes(DType dtype, std::int64_t columns) {
 
 }  // namespace
 
-RowConverter::RowConverter(const QuantizedTensor& tensor, std::span<const std::byte> from,
-                           int threads)
+RowConverter::RowConverter(const QuantizedTensor& tensor, int threads)
     : tensor_(tensor),
-      from_(from),
       threads_(static_cast<std::size_t>(std::max(threads, 1))),
       columns_(tensor.to.size(0)),
       rows_(tensor.to.size(1) * tensor.to.size(2) * tensor.to.size(3)),
@@ -63,10 +61,9 @@ std::int64_t RowConverter::piece() const {
   return std::min(rows_, std::max(kElements / std::max<std::int64_t>(columns_, 1), least));
 }
 
-Status RowConverter::convert_row(std::int64_t row, std::span<std::byte> to, Room& room,
-                                 RowError& error) const {
+Status RowConverter::convert_row(std::span<const std::byte> from, std::int64_t row,
+                                 std::span<std::byte> to, Room& room, RowError& error) const {
   const DType from_type = tensor_.from->tensor.dtype;
-  const auto from = from_.subspan(static_cast<std::size_t>(row) * from_bytes_, from_bytes_);
   std::ranges::copy(from, room.bytes.begin());
   convert_byte_order(from_type, tensor_.from->order, room.bytes);
   trait(from_type).decode(room.bytes.data(), room.before.data(), columns_);
@@ -92,7 +89,8 @@ Status RowConverter::convert_row(std::int64_t row, std::span<std::byte> to, Room
   return ok();
 }
 
-Result<std::span<const std::byte>> RowConverter::convert(std::int64_t first, std::int64_t count,
+Result<std::span<const std::byte>> RowConverter::convert(std::span<const std::byte> from,
+                                                         std::int64_t first, std::int64_t count,
                                                          RowError& error) {
   result_.resize(static_cast<std::size_t>(count) * to_bytes_);
   const auto columns = static_cast<std::size_t>(columns_);
@@ -108,9 +106,10 @@ Result<std::span<const std::byte>> RowConverter::convert(std::int64_t first, std
     for (std::int64_t i = next++; i < count && !failed; i = next++) {
       const auto index = static_cast<std::size_t>(i);
       const auto to = std::span(result_).subspan(index * to_bytes_, to_bytes_);
+      const auto row = from.subspan(index * from_bytes_, from_bytes_);
       // An exception may not leave the thread.
       done[worker] =
-          guarded([&] { return convert_row(first + i, to, rooms[worker], errors[index]); });
+          guarded([&] { return convert_row(row, first + i, to, rooms[worker], errors[index]); });
       if (done[worker]) continue;
       failed_at[worker] = i;
       failed = true;

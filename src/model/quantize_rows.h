@@ -18,16 +18,16 @@ struct RowError {
 /// One tensor of a file, row after row.
 class RowConverter {
  public:
-  /// `from` are the tensor's bytes as they are in the file; they must stay.
-  RowConverter(const QuantizedTensor& tensor, std::span<const std::byte> from, int threads);
+  RowConverter(const QuantizedTensor& tensor, int threads);
 
   std::int64_t rows() const { return rows_; }
   /// How many rows are a good piece of work.
   std::int64_t piece() const;
-  /// Converts rows `first` to `first + count`, for a file: little-endian; the bytes stay until the
-  /// next call. Adds the error to `error`, in an order that depends on the rows alone.
-  Result<std::span<const std::byte>> convert(std::int64_t first, std::int64_t count,
-                                             RowError& error);
+  /// Converts rows `first` to `first + count`, whose bytes are `from` as they are in the file.
+  /// Little-endian; the result stays until the next call. Adds the error to `error`, in an order
+  /// that depends on the rows alone.
+  Result<std::span<const std::byte>> convert(std::span<const std::byte> from, std::int64_t first,
+                                             std::int64_t count, RowError& error);
 
  private:
   /// The work space of a thread.
@@ -36,10 +36,10 @@ class RowConverter {
     std::vector<float> before;
     std::vector<float> after;
   };
-  Status convert_row(std::int64_t row, std::span<std::byte> to, Room& room, RowError& error) const;
+  Status convert_row(std::span<const std::byte> from, std::int64_t row, std::span<std::byte> to,
+                     Room& room, RowError& error) const;
 
   const QuantizedTensor& tensor_;
-  std::span<const std::byte> from_;
   std::size_t threads_;
   std::int64_t columns_;
   std::int64_t rows_;

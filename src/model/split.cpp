@@ -93,7 +93,11 @@ class SplitDefinition final : public ModelDefinition {
   Result<LossGraph> build_loss(GraphBuilder& g, const LossShape& shape) const override {
     return model_->build_loss(g, shape);
   }
+  const std::set<std::string>& keys() const override { return model_->keys(); }
   std::vector<ModelWeight> weights() const override { return model_->weights(); }
+  const gguf::TensorInfo* model_weight(WeightSlot slot) const override {
+    return model_->model_weight(slot);
+  }
   std::shared_ptr<const ModelDefinition> with_output_apart() const override { return nullptr; }
 
  private:
@@ -131,7 +135,8 @@ class SplitDefinition final : public ModelDefinition {
     const std::vector<NodeId> caches = std::exchange(step.caches, {});
     const Graph whole = std::exchange(step.graph, std::move(made.graph));
     for (Value* value : {&step.tokens, &step.positions, &step.cache_rows, &step.row_numbers,
-                         &step.sequences, &step.block_table, &step.output_ids, &step.logits}) {
+                         &step.sequences, &step.block_table, &step.adapter_scales,
+                         &step.token_types, &step.output_ids, &step.logits}) {
       if (value->id != kNoNode) value->id = made.nodes[value->id];
     }
     for (const WeightLeaf& weight : weights) {

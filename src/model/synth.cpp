@@ -6,8 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/to_size.h"
+#include "model/architectures/list.h"
 #include "model/quantize_types.h"
 #include "model/random_blocks.h"
+#include "model/synth_keys.h"
 #include "model/synth_noise.h"
 #include "model/synth_vocabulary.h"
 #include "shunt/gguf.h"
@@ -33,6 +36,9 @@ constexpr Limit kLimits[] = {
     {"kv-heads", &SynthOptions::kv_heads, 1, 1 << 16},
     {"vocab", &SynthOptions::vocabulary, kSmallestVocabulary, 1 << 22},
     {"context", &SynthOptions::context, 1, 1 << 30},
+    {"experts", &SynthOptions::experts, 0, 1 << 16},
+    {"experts-used", &SynthOptions::experts_used, 1, 1 << 16},
+    {"expert-ff", &SynthOptions::expert_feed_forward, 0, 1 << 22},
 };
 
 Status check_blocks(std::string_view name, std::int64_t size, DType dtype) {
@@ -42,64 +48,59 @@ Status check_blocks(std::string_view name, std::int64_t size, DType dtype) {
                  size, block, to_string(dtype));
 }
 
-/// A tensor to write; `deviation` 0 means a tensor of ones.
+/// A tensor to write: noise, or one number if `deviation` is 0.
 struct Item {
   std::string name;
   Tensor tensor;
   float deviation = 0;
+  float number = 1;
 };
 
-class Items {
- public:
-  explicit Items(DType dtype) : dtype_(dtype) {}
-
-  /// [inputs, outputs], so scaled that outputs vary as much as inputs do.
-  Status add_matrix(std::string name, std::int64_t inputs, std::int64_t outputs) {
-    SHUNT_ASSIGN(const Tensor tensor, make_tensor(dtype_, {inputs, outputs}));
-    items_.push_back({std::move(name), tensor, 1 / std::sqrt(static_cast<float>(inputs))});
-    return ok();
-  }
-  Status add_norm(std::string name, std::int64_t size) {
-    SHUNT_ASSIGN(const Tensor tensor, make_tensor(DType::kF32, {size}));
-    items_.push_back({std::move(name), tensor, 0});
-    return ok();
-  }
-  std::vector<Item> take() { return std::move(items_); }
-
- private:
-  DType dtype_;
-  std::vector<Item> items_;
-};
-
-Result<std::vector<Item>> list_items(const SynthOptions& options) {
-  const std::int64_t width = options.width;
-  const std::int64_t kv_width = width / options.heads * options.kv_heads;
-  Items items(options.dtype);
-  SHUNT_TRY(items.add_matrix("token_embd.weight", width, options.vocabulary));
-  SHUNT_TRY(items.add_norm("output_norm.weight", width));
-  if (!options.tied) SHUNT_TRY(items.add_matrix("output.weight", width, options.vocabulary));
-  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
-    const auto name = [&](const char* what) {
-      return fmt::format("blk.{}.{}.weight", layer, what);
-    };
-    SHUNT_TRY(items.add_norm(name("attn_norm"), width));
-    SHUNT_TRY(items.add_matrix(name("attn_q"), width, width));
-    SHUNT_TRY(items.add_matrix(name("attn_k"), width, kv_width));
-    SHUNT_TRY(items.add_matrix(name("attn_v"), width, kv_width));
-    SHUNT_TRY(items.add_matrix(name("attn_output"), width, width));
-    SHUNT_TRY(items.add_norm(name("ffn_norm"), width));
-    SHUNT_TRY(items.add_matrix(name("ffn_gate"), width, options.feed_forward));
-    SHUNT_TRY(items.add_matrix(name("ffn_up"), width, options.feed_forward));
-    SHUNT_TRY(items.add_matrix(name("ffn_down"), options.feed_forward, width));
-  }
-  return items.take();
+/// Whether a model of random weights has a weight that the architecture may lack.
+bool is_wanted(const WeightRow& row, const SynthOptions& options) {
+  if (row.slot == WeightSlot::kOutput) return !options.tied;
+  return row.need == Need::kNeeded || facts_of(row.slot).role != WeightRole::kOther;
 }
 
-void add_metadata(gguf::Writer& writer, const SynthOptions& options) {
-  const auto add = [&](const char* key, std::int64_t number) {
-    writer.add_u32(fmt::format("llama.{}", key), static_cast<std::uint32_t>(number));
+/// So scaled that outputs of matrices vary as much as inputs do.
+Result<Item> make_item(const WeightRow& row, const Description& model, std::int64_t number,
+                       DType dtype) {
+  const SlotFacts& facts = facts_of(row.slot);
+  const Sizes sizes = facts.sizes(model, model.layers[to_size(number)]);
+  Shape shape;
+  for (std::size_t i = 0; i < kMaxDims; ++i) shape[i] = sizes[i];
+  const bool has_role = facts.role != WeightRole::kOther;
+  Item item;
+  item.name = name_of(row, number);
+  SHUNT_ASSIGN(item.tensor, make_tensor(has_role ? dtype : DType::kF32, shape));
+  if (starts_with_noise(facts)) {
+    item.deviation = 1 / std::sqrt(static_cast<float>(sizes[0]));
+  } else {
+    item.number = start_of(facts);
+  }
+  return item;
+}
+
+/// Those of no layer first, then layer by layer.
+Result<std::vector<Item>> list_items(const SynthOptions& options, const Description& model) {
+  std::vector<Item> items;
+  const auto add = [&](std::int64_t layer, bool in_layers) -> Status {
+    for (const WeightRow& row : model.weights) {
+      const SlotFacts& facts = facts_of(row.slot);
+      if ((facts.is_in != nullptr) != in_layers || !is_wanted(row, options)) continue;
+      if (in_layers && !facts.is_in(model.layers[to_size(layer)])) continue;
+      SHUNT_ASSIGN(Item item, make_item(row, model, layer, options.dtype));
+      items.push_back(std::move(item));
+    }
+    return ok();
   };
-  writer.add_string("general.architecture", "llama");
+  SHUNT_TRY(add(0, false));
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) SHUNT_TRY(add(layer, true));
+  return items;
+}
+
+void add_general(gguf::Writer& writer, const SynthOptions& options) {
+  writer.add_string("general.architecture", options.architecture);
   writer.add_string("general.name",
                     !options.name.empty()
                         ? options.name
@@ -107,16 +108,6 @@ void add_metadata(gguf::Writer& writer, const SynthOptions& options) {
                                       options.layers, options.width, options.seed));
   writer.add_u32("general.file_type", find_mixture(to_string(options.dtype))->file_type);
   writer.add_u32("general.quantization_version", 2);
-  add("vocab_size", options.vocabulary);
-  add("context_length", options.context);
-  add("embedding_length", options.width);
-  add("block_count", options.layers);
-  add("feed_forward_length", options.feed_forward);
-  add("attention.head_count", options.heads);
-  add("attention.head_count_kv", options.kv_heads);
-  add("rope.dimension_count", options.width / options.heads);
-  writer.add_f32("llama.rope.freq_base", 10000);
-  writer.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
 }
 
 constexpr std::string_view kTokenizerKeys = "tokenizer.";
@@ -169,7 +160,7 @@ class Encoder {
     for (std::int64_t done = 0; done < count; done += kChunk) {
       numbers_.resize(static_cast<std::size_t>(std::min(kChunk, count - done)));
       if (item.deviation == 0) {
-        std::ranges::fill(numbers_, 1.0f);
+        std::ranges::fill(numbers_, item.number);
       } else {
         fill_noise(numbers_, key, static_cast<std::uint64_t>(done), item.deviation);
       }
@@ -188,6 +179,10 @@ class Encoder {
 }  // namespace
 
 Status check_synth_options(const SynthOptions& options) {
+  if (find_description(options.architecture) == nullptr) {
+    return invalid("architecture \"{}\" is not supported; Shunt supports {}", options.architecture,
+                   architecture_names());
+  }
   for (const Limit& limit : kLimits) {
     // A given tokenizer decides the number of tokens.
     if (options.tokenizer && limit.number == &SynthOptions::vocabulary) continue;
@@ -217,9 +212,10 @@ Result<SynthResult> write_synth_model(const std::string& path, const SynthOption
                                       const SynthProgress& progress) {
   SHUNT_TRY(check_synth_options(wanted));
   SHUNT_ASSIGN(const SynthOptions options, with_tokenizer(wanted));
-  SHUNT_ASSIGN(const std::vector<Item> items, list_items(options));
   gguf::Writer writer;
-  add_metadata(writer, options);
+  add_general(writer, options);
+  SHUNT_ASSIGN(const Description model, add_synth_keys(writer, options));
+  SHUNT_ASSIGN(const std::vector<Item> items, list_items(options, model));
   if (options.tokenizer) {
     copy_tokenizer(writer, *options.tokenizer);
   } else {

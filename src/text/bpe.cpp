@@ -8,8 +8,11 @@
 #include "shunt/message.h"
 #include "text/byte_alphabet.h"
 #include "text/merge.h"
+#include "text/merge_parts.h"
 #include "text/model.h"
+#include "text/normal_form.h"
 #include "text/pretokenizer.h"
+#include "text/word_cache.h"
 
 namespace shunt::text {
 namespace {
@@ -37,20 +40,8 @@ class BpeModel final : public Model {
 
   Status encode(std::string_view text, bool /*after_special*/,
                 std::vector<std::int32_t>& ids) const override {
-    SHUNT_ASSIGN(const std::vector<std::string_view> words, pretokenizer_.split(text));
-    Merger merger;
-    std::string key;
-    for (const std::string_view word : words) {
-      if (pretokenizer_.rule().ignore_merges) {
-        const auto found = symbols_.find(key.assign(word));
-        if (found != symbols_.end() && is_token(found->second)) {
-          ids.push_back(found->second);
-          continue;
-        }
-      }
-      SHUNT_TRY(encode_word(word, merger, ids));
-    }
-    return ok();
+    if (!pretokenizer_.rule().nfc || !may_need_nfc(text)) return encode_normalised(text, ids);
+    return encode_normalised(to_nfc(text), ids);
   }
 
   std::string bytes(std::int32_t id) const override {
@@ -58,6 +49,7 @@ class BpeModel final : public Model {
   }
 
   bool adds_bos() const override { return pretokenizer_.rule().add_bos; }
+  bool adds_eos() const override { return pretokenizer_.rule().add_eos; }
 
  private:
   /// Symbols are tokens, by their ids. Behind these are strings that only merges or no token at all
@@ -72,42 +64,54 @@ class BpeModel final : public Model {
     return found->second;
   }
 
-  static std::uint64_t pair(std::int32_t left, std::int32_t right) {
-    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
-           static_cast<std::uint32_t>(right);
-  }
-
   Status add_merge(std::size_t rank) {
-    const std::string_view merge = vocabulary_.merges[rank];
-    const std::size_t space = merge.find(' ');
-    if (space == std::string_view::npos || space == 0 || space + 1 == merge.size() ||
-        merge.find(' ', space + 1) != std::string_view::npos) {
-      return invalid("merge {} is \"{}\" and not two parts with a space between", rank, merge);
-    }
-    const auto left = bytes_from_alphabet(merge.substr(0, space));
-    const auto right = bytes_from_alphabet(merge.substr(space + 1));
+    SHUNT_ASSIGN(const MergeParts parts, split_merge(vocabulary_.merges[rank], rank));
+    const auto left = bytes_from_alphabet(parts.left);
+    const auto right = bytes_from_alphabet(parts.right);
     if (!left || !right) return ok();  // no bytes ever look like that, so it never applies
     const std::int32_t result = intern(*left + *right);
-    merges_.try_emplace(pair(intern(*left), intern(*right)),
-                        Merge{static_cast<double>(rank), result});
+    merges_.insert(static_cast<std::uint32_t>(intern(*left)),
+                   static_cast<std::uint32_t>(intern(*right)),
+                   {static_cast<std::uint32_t>(rank), result});
     return ok();
   }
 
+  Status encode_normalised(std::string_view text, std::vector<std::int32_t>& ids) const {
+    Pretokenizer::Words words(pretokenizer_, text);
+    WordCache cache(text.size());
+    Merger merger;
+    while (true) {
+      SHUNT_ASSIGN(const std::string_view word, words.next());
+      if (word.empty()) return ok();
+      const auto known = cache.find(word);
+      if (!known.empty()) {
+        ids.insert(ids.end(), known.begin(), known.end());
+        continue;
+      }
+      const std::size_t before = ids.size();
+      SHUNT_TRY(encode_word(word, merger, ids));
+      cache.insert(word, std::span(ids).subspan(before));
+    }
+  }
+
   Status encode_word(std::string_view word, Merger& merger, std::vector<std::int32_t>& ids) const {
+    if (pretokenizer_.rule().ignore_merges) {
+      const auto found = symbols_.find(std::string(word));
+      if (found != symbols_.end() && is_token(found->second)) {
+        ids.push_back(found->second);
+        return ok();
+      }
+    }
     merger.clear();
     for (const char c : word) merger.add(1, byte_symbols_[static_cast<unsigned char>(c)]);
-    merger.run([&](const Symbol& left, const Symbol& right) -> std::optional<Merge> {
-      const auto found = merges_.find(pair(left.id, right.id));
-      if (found == merges_.end()) return std::nullopt;
-      return found->second;
-    });
+    merger.run(merges_);
     Status status;
-    merger.for_each([&](const Symbol& symbol) {
+    merger.for_each([&](std::uint32_t begin, std::uint32_t size, std::int32_t id) {
       if (!status) return;
-      if (is_token(symbol.id)) {
-        ids.push_back(symbol.id);
+      if (is_token(id)) {
+        ids.push_back(id);
       } else {
-        status = add_bytes(word.substr(symbol.begin, symbol.size), ids);
+        status = add_bytes(word.substr(begin, size), ids);
       }
     });
     return status;
@@ -134,7 +138,7 @@ class BpeModel final : public Model {
   std::int32_t next_symbol_ = static_cast<std::int32_t>(vocabulary_.tokens.size());
   std::unordered_map<std::string, std::int32_t> symbols_;  ///< by their bytes
   std::array<std::int32_t, 256> byte_symbols_{};
-  std::unordered_map<std::uint64_t, Merge> merges_;  ///< by pair of symbols
+  PairTable merges_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "shunt/message.h"
 #include "shunt/train_tokenizer.h"
 #include "text/byte_alphabet.h"
+#include "text/normal_form.h"
 #include "text/pretokenizer.h"
 #include "text/pretokenizer_table.h"
 #include "text/special_tokens.h"
@@ -77,8 +78,9 @@ Result<Vocabulary> train_bpe(std::string_view text, const BpeTrainOptions& optio
   vocabulary.pre = options.pre;
   vocabulary.tokens = control_tokens(options.special);
   const SanitizedText sanitized = sanitize_utf8(text);
+  const std::string normalised = pretokenizer.rule().nfc ? to_nfc(sanitized.text) : sanitized.text;
   SHUNT_ASSIGN(const std::vector<WordCount> words,
-               count_words(sanitized.text, pretokenizer, SpecialTokens(vocabulary.tokens)));
+               count_words(normalised, pretokenizer, SpecialTokens(vocabulary)));
   if (words.empty()) return invalid("the text has no words to learn from");
 
   const auto add = [&](std::string_view bytes) {

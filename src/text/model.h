@@ -24,12 +24,17 @@ class Model {
   virtual std::string bytes(std::int32_t id) const = 0;
   /// Whether encode() puts a space in front of a text.
   virtual bool inserts_space() const { return false; }
-  /// Whether BOS is added where the vocabulary does not say.
+  /// Whether BOS, or EOS, is added where the vocabulary does not say.
   virtual bool adds_bos() const = 0;
+  virtual bool adds_eos() const { return false; }
 };
 
 // Makers for each kind. The vocabulary must outlive the model; its ids are in range.
 Result<std::unique_ptr<const Model>> make_spm_model(const Vocabulary& vocabulary);
 Result<std::unique_ptr<const Model>> make_bpe_model(const Vocabulary& vocabulary);
+Result<std::unique_ptr<const Model>> make_wordpiece_model(const Vocabulary& vocabulary);
+Result<std::unique_ptr<const Model>> make_unigram_model(const Vocabulary& vocabulary);
+Result<std::unique_ptr<const Model>> make_rwkv_model(const Vocabulary& vocabulary);
+Result<std::unique_ptr<const Model>> make_gemma4_model(const Vocabulary& vocabulary);
 
 }  // namespace shunt::text

@@ -44,11 +44,32 @@ Result<Pretokenizer> Pretokenizer::compile(const PretokenizerRule& rule) {
 }
 
 Result<std::vector<std::string_view>> Pretokenizer::split(std::string_view text) const {
-  std::vector<std::string_view> pieces;
-  if (text.empty()) return pieces;
-  pieces.push_back(text);
-  for (const Regex& expression : expressions_) SHUNT_TRY(expression.split(pieces));
-  return pieces;
+  std::vector<std::string_view> words;
+  Words cut(*this, text);
+  while (true) {
+    SHUNT_ASSIGN(const std::string_view word, cut.next());
+    if (word.empty()) return words;
+    words.push_back(word);
+  }
+}
+
+Pretokenizer::Words::Words(const Pretokenizer& pretokenizer, std::string_view text) {
+  for (const Regex& expression : pretokenizer.expressions_) levels_.emplace_back(expression);
+  levels_.front().start(text);
+}
+
+Result<std::string_view> Pretokenizer::Words::next() {
+  while (true) {
+    SHUNT_ASSIGN(const std::string_view piece, levels_[level_].next());
+    if (piece.empty()) {
+      if (level_ == 0) return piece;
+      --level_;
+    } else if (level_ + 1 == levels_.size() || piece.size() == 1) {
+      return piece;
+    } else {
+      levels_[++level_].start(piece);
+    }
+  }
 }
 
 }  // namespace shunt::text

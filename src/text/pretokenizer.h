@@ -18,6 +18,18 @@ class Pretokenizer {
 
   /// The words of `text`, which must be valid UTF-8, in order and without gaps.
   Result<std::vector<std::string_view>> split(std::string_view text) const;
+
+  /// The same words one after another.
+  class Words {
+   public:
+    Words(const Pretokenizer& pretokenizer, std::string_view text);
+    /// The next word; empty at the end.
+    Result<std::string_view> next();
+
+   private:
+    std::vector<RegexPieces> levels_;  ///< of one expression each
+    std::size_t level_ = 0;            ///< the one that has the next piece
+  };
   const PretokenizerRule& rule() const { return rule_; }
 
  private:

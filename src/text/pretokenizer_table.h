@@ -13,8 +13,11 @@ struct PretokenizerRule {
   std::span<const std::string_view> patterns;
   /// A word that is a token as a whole is that token, regardless of merges.
   bool ignore_merges = false;
-  /// Whether BOS is added where the file does not say.
+  /// Whether BOS and EOS are added where the file does not say.
   bool add_bos = false;
+  bool add_eos = false;
+  /// Text is brought to the normal form NFC first.
+  bool nfc = false;
 };
 
 std::span<const PretokenizerRule> pretokenizer_rules();

@@ -5,40 +5,48 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "shunt/text.h"
+#include "text/byte_trie.h"
 
 namespace shunt::text {
 
 class SpecialTokens {
  public:
-  explicit SpecialTokens(const std::vector<Token>& tokens);
+  explicit SpecialTokens(const Vocabulary& vocabulary);
 
   struct Found {
     std::size_t begin = 0;
-    std::size_t size = 0;
+    std::size_t size = 0;  ///< with the white space that the token takes
     std::int32_t id = 0;
+    std::size_t text_begin = 0;  ///< the token's own text, without that white space
+    std::size_t text_end = 0;
   };
   /// The first one in `text` at or after `from`. User-defined tokens always, control and unknown
   /// ones if `parse_special`.
-  std::optional<Found> find(std::string_view text, std::size_t from, bool parse_special) const;
+  std::optional<Found> find(std::string_view text, std::size_t from, bool parse_special) const {
+    return find(text, from, parse_special, from);
+  }
+  /// The same for a token that may take white space from `free` on, which is not above `from`.
+  /// Control and unknown tokens end at `own_end` or before; one that does goes before a longer
+  /// user-defined one that does not.
+  std::optional<Found> find(std::string_view text, std::size_t from, bool parse_special,
+                            std::size_t free, std::size_t own_end = std::string_view::npos) const;
 
  private:
-  struct Node {
-    std::int32_t id = -1;  ///< the token that ends here
-    bool always = false;   ///< it is user-defined
-  };
-  static std::uint64_t edge(std::size_t node, char byte) {
-    return std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
-  }
-  std::optional<Found> find_at(std::string_view text, std::size_t begin, bool parse_special) const;
+  std::optional<Found> find_at(std::string_view text, std::size_t begin, bool parse_special,
+                               std::size_t own_end) const;
+  void take_white_space(std::string_view text, std::size_t free, Found& found) const;
+  const Token& token(std::int32_t id) const { return tokens_[static_cast<std::size_t>(id)]; }
 
-  std::vector<Node> nodes_;
-  std::unordered_map<std::uint64_t, std::size_t> edges_;
+  const std::vector<Token>& tokens_;  ///< outlive this
+  std::deque<std::string> texts_;     ///< of tokens that text spells with spaces for U+2581
+  ByteTrie trie_;
   std::array<bool, 256> first_bytes_{};
 };
 

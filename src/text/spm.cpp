@@ -1,166 +1,126 @@
-// The "llama" kind: SentencePiece's BPE. Spaces are U+2581, characters merge by the tokens' scores,
-// and a character without a token is written as its bytes. Kudo and Richardson, "SentencePiece"
-// (2018); github.com/google/sentencepiece.
+// The "llama" kind: SentencePiece's BPE. Any two neighbours that are a token together may merge, by
+// the tokens' scores. Kudo and Richardson, "SentencePiece" (2018); github.com/google/sentencepiece.
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
-#include <unordered_map>
+#include <deque>
 
-#include "shunt/message.h"
-#include "text/merge.h"
+#include "text/byte_trie.h"
+#include "text/character_bpe.h"
 #include "text/model.h"
 #include "text/utf8.h"
 
 namespace shunt::text {
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
-constexpr std::int32_t kNoToken = -1;
-
-/// The byte that "<0xXX>" names.
-std::optional<unsigned char> parse_byte_token(std::string_view text) {
-  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
-  unsigned char byte = 0;
-  const char* end = text.data() + 5;
-  const auto [stop, error] = std::from_chars(text.data() + 3, end, byte, 16);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return byte;
+std::string reversed(std::string_view text) {
+  return {text.rbegin(), text.rend()};
 }
 
-std::string with_spaces(std::string_view text) {
-  std::string result;
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const std::size_t space = std::min(text.find(kSpace, done), text.size());
-    result += text.substr(done, space - done);
-    if (space < text.size()) result += ' ';
-    done = space + kSpace.size();
+/// Finds out into which two symbols each token can be cut.
+class SpmMerges {
+ public:
+  explicit SpmMerges(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
+    std::vector<ByteTrie::Entry> forward;
+    std::vector<ByteTrie::Entry> backward;
+    for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+      const Token& token = vocabulary.tokens[i];
+      // Only normal tokens come out of text: a control token that is spelled out stays text, and
+      // user-defined ones have been found before.
+      const bool usable = token.type == TokenType::kNormal && !token.text.empty();
+      if (!usable || !is_valid_utf8(token.text)) continue;
+      const auto id = static_cast<std::int32_t>(i);
+      forward.emplace_back(token.text, id);
+      backward.emplace_back(reversed_texts_.emplace_back(reversed(token.text)), id);
+      scores_.push_back(token.score);
+    }
+    forward_ = ByteTrie(std::move(forward));
+    backward_ = ByteTrie(std::move(backward));
+    std::ranges::sort(scores_, std::greater<>());
+    scores_.erase(std::unique(scores_.begin(), scores_.end()), scores_.end());
   }
-  return result;
-}
+
+  void add_to(CharacterBpe& bpe) {
+    for (std::size_t i = 0; i < vocabulary_.tokens.size(); ++i) {
+      const std::string_view text = vocabulary_.tokens[i].text;
+      const auto id = static_cast<std::int32_t>(i);
+      if (forward_.longest(text).id == id && forward_.longest(text).size == text.size()) {
+        bpe.add_token(text, id);
+        tokens_.push_back(id);
+      }
+    }
+    for (const std::int32_t id : tokens_) add_merges_of(id, bpe);
+  }
+
+ private:
+  void add_merges_of(std::int32_t id, CharacterBpe& bpe) {
+    const Token& token = vocabulary_.tokens[static_cast<std::size_t>(id)];
+    const std::string_view text = token.text;
+    const std::size_t first = utf8_size(text);
+    if (first == text.size()) return;
+    const auto rank = static_cast<std::uint32_t>(
+        std::ranges::lower_bound(scores_, token.score, std::greater<>()) - scores_.begin());
+
+    suffixes_.assign(text.size(), ByteTrie::kNoId);
+    std::uint32_t node = ByteTrie::kRoot;
+    for (std::size_t begin = text.size(); begin-- > 1;) {
+      node = backward_.step(node, text[begin]);
+      if (node == ByteTrie::kNoNode) break;
+      suffixes_[begin] = backward_.id(node);
+    }
+    std::size_t last = text.size() - 1;
+    while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    suffixes_[last] = bpe.character_symbol(utf8_code_point(text.substr(last)));
+
+    node = ByteTrie::kRoot;
+    for (std::size_t end = 1; end < text.size(); ++end) {
+      node = node == ByteTrie::kNoNode ? node : forward_.step(node, text[end - 1]);
+      std::int32_t prefix = node == ByteTrie::kNoNode ? ByteTrie::kNoId : forward_.id(node);
+      if (end == first) prefix = bpe.character_symbol(utf8_code_point(text));
+      const std::int32_t suffix = suffixes_[end];
+      if (prefix != ByteTrie::kNoId && suffix != ByteTrie::kNoId) {
+        bpe.add_merge(prefix, suffix, {rank, id});
+      }
+    }
+  }
+
+  const Vocabulary& vocabulary_;
+  std::deque<std::string> reversed_texts_;
+  ByteTrie forward_;
+  ByteTrie backward_;
+  std::vector<float> scores_;         ///< each once, the best first: a score's rank is its place
+  std::vector<std::int32_t> tokens_;  ///< that come out of text
+  std::vector<std::int32_t> suffixes_;
+};
 
 class SpmModel final : public Model {
  public:
-  explicit SpmModel(const Vocabulary& vocabulary)
-      : vocabulary_(vocabulary), add_space_prefix_(vocabulary.add_space_prefix.value_or(true)) {
-    byte_ids_.fill(kNoToken);
-  }
-
-  Status index() {
-    for (std::size_t i = 0; i < vocabulary_.tokens.size(); ++i) {
-      const Token& token = vocabulary_.tokens[i];
-      const auto id = static_cast<std::int32_t>(i);
-      if (token.type == TokenType::kNormal && !token.text.empty()) {
-        ids_.try_emplace(token.text, id);
-        longest_ = std::max(longest_, token.text.size());
-      } else if (token.type == TokenType::kByte) {
-        const auto byte = parse_byte_token(token.text);
-        if (!byte) {
-          return invalid("token {} is a byte, but its text is \"{}\" and not like \"<0x0A>\"", i,
-                         token.text);
-        }
-        if (byte_ids_[*byte] == kNoToken) byte_ids_[*byte] = id;
-      }
-    }
-    return ok();
+  SpmModel(const Vocabulary& vocabulary, const ByteTokens& byte_tokens)
+      : vocabulary_(vocabulary),
+        add_space_prefix_(vocabulary.add_space_prefix.value_or(true)),
+        bpe_(vocabulary, byte_tokens) {
+    SpmMerges(vocabulary).add_to(bpe_);
   }
 
   Status encode(std::string_view text, bool after_special,
                 std::vector<std::int32_t>& ids) const override {
-    std::string escaped;
-    escaped.reserve(text.size() + text.size() / 2 + kSpace.size());
-    if (after_special && add_space_prefix_) escaped += kSpace;
-    for (const char c : text) {
-      if (c == ' ') {
-        escaped += kSpace;
-      } else {
-        escaped += c;
-      }
-    }
-
-    Merger merger;
-    for (std::string_view rest = escaped; !rest.empty();) {
-      const std::size_t size = utf8_size(rest);
-      merger.add(static_cast<std::uint32_t>(size), find(rest.substr(0, size)));
-      rest.remove_prefix(size);
-    }
-    merger.run([&](const Symbol& left, const Symbol& right) -> std::optional<Merge> {
-      const std::size_t size = std::size_t{left.size} + right.size;
-      const std::int32_t id = find(std::string_view(escaped).substr(left.begin, size));
-      if (id == kNoToken) return std::nullopt;
-      return Merge{-double{vocabulary_.tokens[static_cast<std::size_t>(id)].score}, id};
-    });
-
-    bool after_unknown = false;
-    Status status;
-    merger.for_each([&](const Symbol& symbol) {
-      if (!status) return;
-      const bool known = symbol.id != kNoToken;
-      if (known) {
-        ids.push_back(symbol.id);
-      } else {
-        status = add_unmatched(std::string_view(escaped).substr(symbol.begin, symbol.size),
-                               after_unknown, ids);
-      }
-      after_unknown = after_unknown && !known;
-    });
-    return status;
+    return bpe_.encode(text, after_special && add_space_prefix_, ids);
   }
-
   std::string bytes(std::int32_t id) const override {
-    const Token& token = vocabulary_.tokens[static_cast<std::size_t>(id)];
-    if (token.type == TokenType::kByte) {
-      return std::string(1, static_cast<char>(*parse_byte_token(token.text)));
-    }
-    return with_spaces(token.text);
+    return ByteTokens::bytes(vocabulary_.tokens[static_cast<std::size_t>(id)]);
   }
-
   bool inserts_space() const override { return add_space_prefix_; }
   bool adds_bos() const override { return true; }
 
  private:
-  /// Only normal tokens come out of text: a control token that is spelled out stays text, and
-  /// user-defined ones have been found before.
-  std::int32_t find(std::string_view text) const {
-    if (text.size() > longest_) return kNoToken;
-    const auto found = ids_.find(text);
-    return found == ids_.end() ? kNoToken : found->second;
-  }
-
-  /// A character without a token: its bytes; or one unknown token for a run of such characters.
-  Status add_unmatched(std::string_view character, bool& after_unknown,
-                       std::vector<std::int32_t>& ids) const {
-    const auto byte_id = [&](char c) { return byte_ids_[static_cast<unsigned char>(c)]; };
-    if (std::ranges::none_of(character, [&](char c) { return byte_id(c) == kNoToken; })) {
-      for (const char c : character) ids.push_back(byte_id(c));
-      after_unknown = false;
-      return ok();
-    }
-    if (!vocabulary_.unk) {
-      return fail(
-          ErrorCode::kUnsupported,
-          "the vocabulary has no token for U+{:04X}, none for its bytes and no unknown token",
-          static_cast<std::uint32_t>(utf8_code_point(character)));
-    }
-    if (!after_unknown) ids.push_back(*vocabulary_.unk);
-    after_unknown = true;
-    return ok();
-  }
-
   const Vocabulary& vocabulary_;
   bool add_space_prefix_;
-  std::unordered_map<std::string_view, std::int32_t> ids_;  ///< normal tokens by text
-  std::size_t longest_ = 0;                                 ///< of these texts, in bytes
-  std::array<std::int32_t, 256> byte_ids_;
+  CharacterBpe bpe_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<const Model>> make_spm_model(const Vocabulary& vocabulary) {
-  auto model = std::make_unique<SpmModel>(vocabulary);
-  SHUNT_TRY(model->index());
-  return std::unique_ptr<const Model>(std::move(model));
+  SHUNT_ASSIGN(const ByteTokens byte_tokens, ByteTokens::create(vocabulary));
+  return std::unique_ptr<const Model>(std::make_unique<SpmModel>(vocabulary, byte_tokens));
 }
 
 }  // namespace shunt::text

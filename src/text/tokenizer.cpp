@@ -6,7 +6,12 @@
 #include "shunt/message.h"
 #include "shunt/text.h"
 #include "text/check_vocabulary.h"
+#include "text/end_tokens.h"
+#include "text/known_token_rules.h"
+#include "text/sentencepiece_text.h"
+#include "text/special_ids.h"
 #include "text/tokenizer_state.h"
+#include "text/usual_tokens.h"
 #include "text/utf8.h"
 
 namespace shunt::text {
@@ -23,12 +28,13 @@ struct Kind {
   std::string_view title;
   Result<std::unique_ptr<const Model>> (*make)(const Vocabulary&);  ///< null: not in this build
 };
-constexpr std::array<Kind, 8> kKinds = {{
+constexpr std::array<Kind, 9> kKinds = {{
     {"llama", "SentencePiece", make_spm_model},
     {"gpt2", "byte-level BPE", make_bpe_model},
-    {"bert", "WordPiece", nullptr},
-    {"t5", "Unigram", nullptr},
-    {"rwkv", "RWKV", nullptr},
+    {"bert", "WordPiece", make_wordpiece_model},
+    {"t5", "Unigram", make_unigram_model},
+    {"gemma4", "BPE with a list of merges, spaces as U+2581", make_gemma4_model},
+    {"rwkv", "RWKV", make_rwkv_model},
     {"plamo2", "PLaMo-2", nullptr},
     {"replit", "Unigram", nullptr},
     {"no_vocab", "none", nullptr},
@@ -38,8 +44,7 @@ Error unsupported_kind(std::string_view name) {
   std::string supported;
   for (const Kind& kind : kKinds) {
     if (kind.make == nullptr) continue;
-    supported +=
-        fmt::format("{}\"{}\" ({})", supported.empty() ? "" : " and ", kind.name, kind.title);
+    supported += fmt::format("{}\"{}\" ({})", supported.empty() ? "" : ", ", kind.name, kind.title);
   }
   const auto kind = std::ranges::find(kKinds, name, &Kind::name);
   const std::string title = kind == kKinds.end() ? "" : fmt::format(" ({})", kind->title);
@@ -47,13 +52,6 @@ Error unsupported_kind(std::string_view name) {
       ErrorCode::kUnsupported,
       "tokenizer.ggml.model is \"{}\"{}, a kind of tokenizer that this build lacks; it has {}",
       name, title, supported);
-}
-
-void fill_in_unknown(Vocabulary& vocabulary) {
-  if (vocabulary.unk) return;
-  const auto unknown = std::ranges::find(vocabulary.tokens, TokenType::kUnknown, &Token::type);
-  if (unknown == vocabulary.tokens.end()) return;
-  vocabulary.unk = static_cast<std::int32_t>(unknown - vocabulary.tokens.begin());
 }
 
 }  // namespace
@@ -69,13 +67,17 @@ Result<Tokenizer> Tokenizer::create(Vocabulary vocabulary) {
   return guarded([&]() -> Result<Tokenizer> {
     const auto kind = std::ranges::find(kKinds, vocabulary.model, &Kind::name);
     if (kind == kKinds.end() || kind->make == nullptr) return unsupported_kind(vocabulary.model);
+    fill_in_usual_tokens(vocabulary);
     SHUNT_TRY(check_vocabulary(vocabulary));
-    fill_in_unknown(vocabulary);
+    add_known_token_rules(vocabulary);
     auto state = std::make_shared<State>(std::move(vocabulary));
     SHUNT_ASSIGN(state->model, kind->make(state->vocabulary));
     const Vocabulary& kept = state->vocabulary;
-    state->add_bos = kept.add_bos.value_or(state->model->adds_bos()) && kept.bos.has_value();
-    state->add_eos = kept.add_eos.value_or(false);
+    const bool adds_bos = kept.add_bos.value_or(state->model->adds_bos());
+    const bool adds_eos = adds_closing_token(kept).value_or(state->model->adds_eos());
+    state->ends = find_end_tokens(kept);
+    if (adds_bos) state->opening = opening_token(kept);
+    if (adds_eos) state->closing = closing_token(kept);
     return Tokenizer(std::move(state));
   });
 }
@@ -90,7 +92,7 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
     if (!is_valid_utf8(text)) text = sanitized = sanitize_utf8(text).text;
 
     std::vector<std::int32_t> ids;
-    if (options.add_special && state_->add_bos) ids.push_back(*state_->vocabulary.bos);
+    if (options.add_special && state_->opening) ids.push_back(*state_->opening);
     bool after_special = true;
     for (std::size_t done = 0; done < text.size();) {
       const auto special = state_->specials.find(text, done, options.parse_special);
@@ -105,7 +107,7 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
       }
       done = special ? special->begin + special->size : end;
     }
-    if (options.add_special && state_->add_eos) ids.push_back(*state_->vocabulary.eos);
+    if (options.add_special && state_->closing) ids.push_back(*state_->closing);
     return ids;
   });
 }
@@ -132,7 +134,8 @@ Result<std::string> Tokenizer::piece(std::int32_t id, bool render_special) const
       case TokenType::kByte:
         return state_->model->bytes(id);
       case TokenType::kUserDefined:
-        return std::string(token_text(id));
+        return has_space_symbols(vocabulary()) ? with_spaces(token_text(id))
+                                               : std::string(token_text(id));
       case TokenType::kUnknown:
       case TokenType::kControl:
       case TokenType::kUnused:
@@ -157,15 +160,17 @@ TokenType Tokenizer::token_type(std::int32_t id) const {
 }
 
 bool Tokenizer::is_end_of_generation(std::int32_t id) const {
-  const Vocabulary& vocabulary = state_->vocabulary;
-  return vocabulary.eos == id || vocabulary.eot == id || vocabulary.eom == id;
+  return std::ranges::binary_search(state_->ends, id);
+}
+std::span<const std::int32_t> Tokenizer::ends_of_generation() const {
+  return state_->ends;
 }
 
 bool Tokenizer::adds_bos() const {
-  return state_->add_bos;
+  return state_->opening.has_value();
 }
 bool Tokenizer::adds_eos() const {
-  return state_->add_eos;
+  return state_->closing.has_value();
 }
 const Vocabulary& Tokenizer::vocabulary() const {
   return state_->vocabulary;

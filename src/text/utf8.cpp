@@ -1,5 +1,6 @@
 #include "text/utf8.h"
 
+#include <algorithm>
 #include <array>
 
 #include "shunt/text.h"
@@ -54,6 +55,10 @@ Utf8Step utf8_step(std::string_view bytes) {
 
 bool is_valid_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
+    const auto* other = std::find_if(bytes.begin(), bytes.end(),
+                                     [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    bytes.remove_prefix(static_cast<std::size_t>(other - bytes.begin()));
+    if (bytes.empty()) break;
     const Utf8Step step = utf8_step(bytes);
     if (step.kind != Utf8Step::Kind::kCharacter) return false;
     bytes.remove_prefix(step.size);
@@ -85,6 +90,27 @@ char32_t utf8_code_point(std::string_view text) {
   char32_t code_point = byte_at(text, 0) & (0x7Fu >> size);
   for (std::size_t i = 1; i < size; ++i) code_point = code_point << 6 | (byte_at(text, i) & 0x3Fu);
   return code_point;
+}
+
+void append_utf8(char32_t code_point, std::string& text) {
+  const auto following = [&](int shift) {
+    text += static_cast<char>(0x80 | (code_point >> shift & 0x3F));
+  };
+  if (code_point < 0x80) {
+    text += static_cast<char>(code_point);
+    return;
+  }
+  if (code_point < 0x800) {
+    text += static_cast<char>(0xC0 | code_point >> 6);
+  } else if (code_point < 0x10000) {
+    text += static_cast<char>(0xE0 | code_point >> 12);
+    following(6);
+  } else {
+    text += static_cast<char>(0xF0 | code_point >> 18);
+    following(12);
+    following(6);
+  }
+  following(0);
 }
 
 SanitizedText sanitize_utf8(std::string_view text) {

@@ -34,4 +34,7 @@ std::size_t utf8_size(std::string_view text);
 /// The code point of the character at the front of well-formed, non-empty `text`.
 char32_t utf8_code_point(std::string_view text);
 
+/// Appends a code point, which must be one of a character, as UTF-8.
+void append_utf8(char32_t code_point, std::string& text);
+
 }  // namespace shunt::text

@@ -77,7 +77,8 @@ class PagedAttentionOn : public testing::TestWithParam<std::tuple<std::string_vi
     };
     const auto of_q = input(DType::kF32, q.sizes);
     const auto of_k = input(type(), k_.sizes);
-    const auto of_v = input(type(), v_.sizes);
+    auto of_v = latent_ > 0 ? view(g, of_k, {}, {latent_, kKeyHeads, kRows, 1})
+                            : Result<Value>(input(type(), v_.sizes));
     const auto of_sequences = input(DType::kI32, sequences.sizes);
     const auto of_table = input(DType::kI32, table.sizes);
     const auto of_sinks = input(DType::kF32, sinks_.sizes);
@@ -89,10 +90,10 @@ class PagedAttentionOn : public testing::TestWithParam<std::tuple<std::string_vi
     SHUNT_ASSIGN(auto run, GraphRun::create(graph, tested_->list(), {}, {.by_ability = true}));
     SHUNT_TRY(run->set_inputs({{of_q->id, q},
                                {of_k->id, k_},
-                               {of_v->id, v_},
                                {of_sequences->id, sequences},
                                {of_table->id, table},
                                {of_sinks->id, sinks_}}));
+    if (latent_ == 0) SHUNT_TRY(run->set_inputs({{of_v->id, v_}}));
     SHUNT_TRY(run->plan().run());
     return run->output(y.id);
   }
@@ -124,6 +125,7 @@ class PagedAttentionOn : public testing::TestWithParam<std::tuple<std::string_vi
 
   std::optional<TestedDevices> tested_;
   PagedAttentionParams params_ = {.scale = 0.2F, .softcap = 30, .block = 64};
+  std::int64_t latent_ = 0;  ///< above 0: v is a view of so many first elements of k
   RefTensor q_ = make_values({.sizes = {kSize, kHeads, kMostTokens, 1}}, 1);
   RefTensor k_ = make_values({.sizes = {kSize, kKeyHeads, kRows, 1}}, 2);
   RefTensor v_ = make_values({.sizes = {kSize, kKeyHeads, kRows, 1}}, 3);
@@ -186,6 +188,26 @@ TEST_P(PagedAttentionOn, EqualBlocksOfOtherRowsGiveTheSameBits) {
   const auto found = attend({moved});
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->data, expected->data);
+}
+
+/// Latent attention: values are the first elements of keys.
+TEST_P(PagedAttentionOn, ValuesMayBeAPartOfTheKeys) {
+  const auto sequences = scattered({{2, 300}, {5, 20}, {1, 1}});
+  const std::int64_t size = trait(type()).block_elements == 1 ? kSize / 2 : kSize;
+  v_ = RefTensor({size, kKeyHeads, kRows, 1});
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t h = 0; h < kKeyHeads; ++h) {
+      for (std::int64_t i = 0; i < size; ++i) v_.at(i, h, row) = k_.at(i, h, row);
+    }
+  }
+  const auto expected = attend(sequences);
+  ASSERT_TRUE(expected) << expected.error().message();
+  latent_ = size;
+  const auto found = attend(sequences);
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_EQ(found->sizes, expected->sizes);
+  for (std::size_t i = 0; i < found->data.size(); ++i)
+    ASSERT_NEAR(found->data[i], expected->data[i], 1e-5) << i;
 }
 
 /// NaN in rows that no token sees: of other blocks, after a sequence's end, before its window.

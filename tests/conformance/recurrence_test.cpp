@@ -219,6 +219,14 @@ std::vector<OpOverTokens> ops_over_tokens() {
        [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
          return ssm_scan(g, v[0], v[1], v[2], v[3], v[4], v[5], ids, ends);
        }},
+      {"ssm_scan",
+       {values, {3, 1, 1, 1}, {1, 3, 1, 1}, keys, keys, by_key},
+       {true, true, false, true, true, false},
+       2,
+       [](GraphBuilder& g, const Operands& v, Operand ids, Operand ends) {
+         return ssm_scan(g, v[0], v[1], v[2], v[3], v[4], v[5], ids, ends);
+       },
+       "_of_mamba_2"},
       {"rwkv_wkv6",
        {keys, keys, keys, values, {24, 3, 1, 1}, by_value},
        {true, true, true, true, false, false},
@@ -340,13 +348,13 @@ class RecurrenceWithEnds
     return Both{y.data, last.data};
   }
 
-  static constexpr std::int64_t kTokens = 19;
+  static constexpr std::int64_t kTokens = 59;  // in a sequence of 47, several chunks
   TestedDevices tested_{std::get<0>(GetParam()), 3};
 };
 
 TEST_P(RecurrenceWithEnds, HasTheBitsOfEachSequenceAlone) {
   const std::vector<double> ids = {2, 0, 3, 1, 2};
-  const std::vector<double> ends = {1, 8, 8, 10, 17};
+  const std::vector<double> ends = {1, 8, 8, 10, 57};
   const auto all = run(sources(), ids, ends);
   ASSERT_TRUE(all) << all.error().message();
   std::vector<double> outputs;
@@ -360,7 +368,7 @@ TEST_P(RecurrenceWithEnds, HasTheBitsOfEachSequenceAlone) {
     states.insert(states.end(), alone->states.begin(), alone->states.end());
     first = end;
   }
-  const std::size_t idle = outputs.size() / 17 * 2;
+  const std::size_t idle = outputs.size() / 57 * 2;
   outputs.insert(outputs.end(), idle, 0.0);
   EXPECT_EQ(all->outputs, outputs);
   EXPECT_EQ(all->states, states);
@@ -388,17 +396,17 @@ TEST_P(RecurrenceWithEnds, FailsForEndsOutOfRange) {
                            ? "out of range"
                            : result.error().message());
   };
-  EXPECT_EQ(fails({2, 2, 19}, {0, 1, 2}), "no error");
-  for (const std::vector<double>& ends : std::vector<std::vector<double>>{{-1, 2, 19},
-                                                                          {2, 1, 19},
-                                                                          {2, 19, 18},
-                                                                          {2, 2, 20},
-                                                                          {20, 20, 20},
+  EXPECT_EQ(fails({2, 2, 59}, {0, 1, 2}), "no error");
+  for (const std::vector<double>& ends : std::vector<std::vector<double>>{{-1, 2, 59},
+                                                                          {2, 1, 59},
+                                                                          {2, 59, 58},
+                                                                          {2, 2, 60},
+                                                                          {60, 60, 60},
                                                                           {2, 2e9, 2e9},
                                                                           {0, 0, -2147483648.0}}) {
     EXPECT_EQ(fails(ends, {0, 1, 2}), "out of range") << testing::PrintToString(ends);
   }
-  EXPECT_EQ(fails({2, 2, 19}, {0, kStates, 2}), "out of range");
+  EXPECT_EQ(fails({2, 2, 59}, {0, kStates, 2}), "out of range");
 }
 
 std::string name_of(

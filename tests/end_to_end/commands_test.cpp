@@ -207,7 +207,11 @@ TEST(Inspect, ShowsMetadataTensorsAndTotals) {
   EXPECT_EQ(file["types"][0]["type"], "F32");
   EXPECT_EQ(file["types"][0]["tensors"], file["tensors"].size());
 
+  EXPECT_EQ(file["tokenizer"]["tokens"], 512);
+  EXPECT_EQ(file["tokenizer"]["ends_of_generation"], json({{{"id", 2}, {"text", "</s>"}}}));
+
   const std::string text = run_command({"inspect", model.path()}).out;
+  EXPECT_THAT(text, HasSubstr("llama, 512 tokens\n  ends a generation: 2 '</s>'\n"));
   EXPECT_THAT(text, HasSubstr("general.architecture"));
   EXPECT_THAT(text, HasSubstr("'<unk>', '<s>', '</s>'"));
   EXPECT_THAT(text, HasSubstr("..."));

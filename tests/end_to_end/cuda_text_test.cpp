@@ -62,7 +62,7 @@ class CudaText : public testing::Test {
 
   /// Both compute the CPU's text. A long prompt is the first step. `error`: the largest normalised
   /// mean square error of logits. Where the likeliest token differs, the CPU's two candidates are
-  /// closer than that error.
+  /// closer than the root mean square of all differences.
   void compare(const std::string& path, const Stories& told, double error) const {
     std::vector<std::int32_t> tokens = told.prompt_ids;
     const std::size_t more = std::min<std::size_t>(told.ids.size(), 20);
@@ -74,6 +74,7 @@ class CudaText : public testing::Test {
     ASSERT_TRUE(cpu) << cpu.error().message();
     EXPECT_GT((*cuda)->ledger().bytes("cuda0", Purpose::kActivations), 0U);
     EXPECT_EQ((*cuda)->ledger().bytes("cpu0", Purpose::kActivations), 0U);
+    double squares = 0, count = 0, largest_gap = 0;
     for (int i = 0; i < kTokens; ++i) {
       const auto found_span = (*cuda)->append(tokens), expected_span = (*cpu)->append(tokens);
       ASSERT_TRUE(found_span) << found_span.error().message();
@@ -83,10 +84,15 @@ class CudaText : public testing::Test {
       ASSERT_LT(distance(found, expected), error) << "token " << i;
       const auto best = static_cast<std::size_t>(likeliest(expected));
       const auto other = static_cast<std::size_t>(likeliest(found));
-      ASSERT_LE(expected[best] - expected[other], std::sqrt(error * mean_square(expected)))
-          << "token " << i;
+      largest_gap = std::max(largest_gap, double{expected[best]} - expected[other]);
+      for (std::size_t k = 0; k < expected.size(); ++k) {
+        const double apart = double{found[k]} - expected[k];
+        squares += apart * apart;
+      }
+      count += static_cast<double>(expected.size());
       tokens = {static_cast<std::int32_t>(best)};
     }
+    EXPECT_LE(largest_gap, std::sqrt(squares / count));
   }
 
   /// Each device rounds the other operand of quantised weights to 8 bits in blocks of its own.

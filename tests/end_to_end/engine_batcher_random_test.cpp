@@ -89,7 +89,7 @@ std::vector<Request> random_requests(std::mt19937& random) {
 std::int64_t context_for(const std::vector<Request>& requests) {
   std::int64_t tokens = 0;
   for (const Request& request : requests) tokens += std::ssize(request.own) + request.max_tokens;
-  return tokens / 3;
+  return tokens / 4;
 }
 
 /// Whether the CPU computes with --deterministic.

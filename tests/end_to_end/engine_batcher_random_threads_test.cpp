@@ -1,5 +1,6 @@
 // Many requests of several threads, in a context that holds a third of them, while a thread of the
-// batcher makes the steps. With cpu.deterministic each gives the bits that it gives alone.
+// batcher makes the steps. With cpu.deterministic each gives the bits that it gives alone. Beside a
+// device that fails, its logits differ in the last digits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +10,12 @@
 #include <thread>
 
 #include "base/to_size.h"
+#include "engine/model_state.h"
 #include "shunt/batcher.h"
 #include "support/models.h"
 #include "support/session_tokens.h"
 #include "support/test_architectures.h"
+#include "support/test_device.h"
 #include "support/test_model.h"
 
 namespace shunt::test::engine_batcher_random_threads_test {
@@ -21,6 +24,8 @@ namespace {
 using Logits = std::vector<float>;
 
 constexpr std::string_view kLlama = "llama";
+/// Of the logits of devices, which add up in other orders.
+constexpr float kTolerance = 1e-4F;
 constexpr std::size_t kUsers = 4;
 constexpr std::size_t kRequestsOfAUser = 16;
 #ifdef __SANITIZE_THREAD__
@@ -41,21 +46,33 @@ struct Request {
   std::optional<BatchResult> end = {};
 };
 
-class EngineBatcherRandomThreads : public ::testing::TestWithParam<std::string_view> {
+/// The device beside the CPU.
+enum class Beside : std::uint8_t {
+  kNone,
+  kMultiplies,  ///< it can only multiply
+  kFails,       ///< it fails in the middle, and is left out
+};
+
+struct Param {
+  std::string_view architecture;
+  Beside beside = Beside::kNone;
+};
+
+class EngineBatcherRandomThreads : public ::testing::TestWithParam<Param> {
  protected:
   EngineBatcherRandomThreads() {
     Options options;
     options.threads = 2;
     options.backend_options["cpu"]["deterministic"] = "on";
     registry_ = std::move(*Registry::create(options));
-    if (GetParam() == kLlama) {
+    if (GetParam().architecture == kLlama) {
       EXPECT_TRUE(write_synth_model(path_, tiny_shape()));
     } else {
-      write_test_model(path_, {.architecture = GetParam()});
+      write_test_model(path_, {.architecture = GetParam().architecture});
     }
-    LoadOptions load;
-    load.architectures = test_architectures();
-    model_ = *Model::load(path_, *registry_, load);
+    if (beside() == Beside::kMultiplies) config_.ops = {"matmul"};
+    if (beside() != Beside::kNone) device_ = std::make_unique<TestDevice>(config_);
+    model_ = load(device_.get());
     std::mt19937 random(5);
     const auto below = [&](std::size_t count) { return random() % count; };
     for (std::vector<Request>& of_user : requests_) {
@@ -67,6 +84,19 @@ class EngineBatcherRandomThreads : public ::testing::TestWithParam<std::string_v
         if (below(5) == 0) request.cancel_after = static_cast<std::int64_t>(below(10));
       }
     }
+  }
+
+  static Beside beside() { return GetParam().beside; }
+
+  /// On a device, if any, and the CPU.
+  std::shared_ptr<const Model> load(TestDevice* device) {
+    LoadOptions options;
+    options.architectures = test_architectures();
+    options.placement.rules_only = true;  // so that the device has a share
+    options.on_device_error.mode = DeviceErrorMode::kFallback;
+    std::vector<Device*> devices = {registry_->devices().back()};
+    if (device != nullptr) devices.insert(devices.begin(), device);
+    return *Model::load(path_, devices, options);
   }
 
   /// A third of the tokens of all requests, and enough for each alone.
@@ -144,7 +174,12 @@ class EngineBatcherRandomThreads : public ::testing::TestWithParam<std::string_v
     const auto compare = [&](std::span<const float> all) {
       for (std::size_t at = 0; at < all.size(); at += each, ++compared) {
         const Logits& logits = request.logits[compared];
-        EXPECT_TRUE(std::ranges::equal(logits, all.subspan(at, each))) << compared;
+        const auto expected = all.subspan(at, each);
+        if (beside() == Beside::kFails) {
+          EXPECT_LE(difference(logits, expected), kTolerance) << compared;
+        } else {
+          EXPECT_TRUE(std::ranges::equal(logits, expected)) << compared;
+        }
         EXPECT_EQ(request.picked[compared], std::ranges::max_element(logits) - logits.begin());
       }
     };
@@ -162,6 +197,8 @@ class EngineBatcherRandomThreads : public ::testing::TestWithParam<std::string_v
   TempFolder folder_;
   const std::string path_ = folder_.file("model.gguf");
   std::unique_ptr<Registry> registry_;
+  TestDeviceConfig config_;
+  std::unique_ptr<TestDevice> device_;
   std::shared_ptr<const Model> model_;
   std::array<std::vector<Request>, kUsers> requests_;
 };
@@ -174,11 +211,15 @@ TEST_P(EngineBatcherRandomThreads, EachRequestGivesTheBitsThatItGivesAlone) {
   options.unread_events = 4;  // streams are read one after the other
   const auto batcher = *Batcher::create(model_, options);
   {
+    if (beside() == Beside::kFails) device_->fail_at({.any = 2000, .for_good = true});
     std::vector<std::jthread> users;
     for (std::vector<Request>& of_user : requests_)
       users.emplace_back([&batcher, &of_user] { use(*batcher, of_user); });
   }
-  const auto session = *Session::create(model_, {.context = 1000, .cache_type = DType::kF32});
+  // Alone on such devices as the requests began on.
+  TestDevice sound(config_);
+  const auto session = *Session::create(load(device_ ? &sound : nullptr),
+                                        {.context = 1000, .cache_type = DType::kF32});
   std::int64_t cancelled = 0, cached = 0;
   for (const std::vector<Request>& of_user : requests_) {
     for (const Request& request : of_user) {
@@ -191,10 +232,25 @@ TEST_P(EngineBatcherRandomThreads, EachRequestGivesTheBitsThatItGivesAlone) {
   EXPECT_GT(cancelled, 0);
   EXPECT_GT(cached, 0) << "no fork found its prefix";
   EXPECT_EQ(batcher->statistics().taken, 0) << "rows are lost";
+  if (!device_) return;
+  EXPECT_GT(device_->computed(), 0U);
+  EXPECT_EQ(model_->state()->devices.size(), beside() == Beside::kFails ? 1U : 2U);
 }
 
-INSTANTIATE_TEST_SUITE_P(, EngineBatcherRandomThreads, ::testing::Values(kLlama, kWindows, kHybrid),
-                         [](const auto& of) { return std::string(of.param); });
+std::string name_of(const ::testing::TestParamInfo<Param>& info) {
+  static constexpr std::array<std::string_view, 3> kNames = {"", "BesideMultiplier",
+                                                             "BesideFailingDevice"};
+  return std::string(info.param.architecture) +
+         std::string(kNames[static_cast<std::size_t>(info.param.beside)]);
+}
+
+INSTANTIATE_TEST_SUITE_P(, EngineBatcherRandomThreads,
+                         ::testing::Values(Param{kLlama}, Param{kWindows}, Param{kHybrid},
+                                           Param{kLlama, Beside::kMultiplies},
+                                           Param{kLlama, Beside::kFails},
+                                           Param{kWindows, Beside::kFails},
+                                           Param{kHybrid, Beside::kFails}),
+                         name_of);
 
 }  // namespace
 }  // namespace shunt::test::engine_batcher_random_threads_test

@@ -174,23 +174,21 @@ TEST_F(EngineBatcher, CommonPrefixIsComputedOnce) {
   EXPECT_EQ(cached, 15 * 960);
 }
 
-TEST_F(EngineBatcher, ScopesAndAdaptersShareNothing) {
+TEST_F(EngineBatcher, ScopesShareNothing) {
   const auto batcher = open(2600, 4);
   const Tokens prompt = some_tokens(200, 1);
-  const auto computed = [&](const std::string& scope, const std::string& adapter) {
+  const auto computed = [&](const std::string& scope) {
     const std::int64_t before = batcher->statistics().computed_tokens;
     BatchRequest request = greedy_request(prompt, 1);
     request.scope = scope;
-    request.adapter = adapter;
     const auto stream = submit(*batcher, request);
     run(*batcher);
     return batcher->statistics().computed_tokens - before;
   };
-  EXPECT_EQ(computed("a", ""), 200);
-  EXPECT_EQ(computed("b", ""), 200);
-  EXPECT_EQ(computed("a", ""), 8);
-  EXPECT_EQ(computed("", "a"), 200);
-  EXPECT_EQ(computed("a", "x"), 200);
+  EXPECT_EQ(computed("a"), 200);
+  EXPECT_EQ(computed("b"), 200);
+  EXPECT_EQ(computed("a"), 8);
+  EXPECT_EQ(computed(""), 200);
 }
 
 TEST_F(EngineBatcher, CancelledRequestEndsAndLeavesTheOthersAlone) {

@@ -63,6 +63,14 @@ class EngineHostCache : public ::testing::Test {
   }
   Device* cpu() const { return registry_->devices().back(); }
 
+  /// From now on the model is a random one of this architecture of tests.
+  void use(std::string_view architecture) {
+    path_ = file_.folder().file(std::string(architecture) + ".gguf");
+    write_test_model(path_, {.architecture = architecture, .layers = 6});
+    alone_.reset();
+    logits_alone_.clear();
+  }
+
   /// All of the cache is on the first device.
   static LoadOptions load_options(const SessionOptions& session) {
     LoadOptions options;
@@ -117,6 +125,9 @@ class EngineHostCache : public ::testing::Test {
     EXPECT_LE(difference(*logits, alone(tokens)), kTolerance);
     return session.computed() - before;
   }
+
+  void expect_failing_copies_lose_nothing(const SessionOptions& options);
+  void expect_blocks_outlive_the_device(std::uint64_t bytes);
 
   SynthModel file_{session_model()};
   std::string path_ = file_.path();
@@ -300,12 +311,11 @@ TEST_F(EngineHostCache, ScopesDoNotFindEachOthersBlocks) {
 }
 
 /// A call fails once: the sequence is as it was, and the same call works then.
-TEST_F(EngineHostCache, AFailureOfAnyCopyLosesNothing) {
+void EngineHostCache::expect_failing_copies_lose_nothing(const SessionOptions& options) {
   std::size_t errors = 0;
   for (std::size_t n = 1;; n += kStride) {
     SCOPED_TRACE(n);
     TestDevice device(TestDeviceConfig{});
-    const SessionOptions options = session_options(20 * kBlockBytes);
     LoadOptions load_with = load_options(options);
     load_with.on_device_error.mode = DeviceErrorMode::kFail;
     const auto session = open(load({&device, cpu()}, load_with), options);
@@ -330,13 +340,27 @@ TEST_F(EngineHostCache, AFailureOfAnyCopyLosesNothing) {
   EXPECT_GT(errors, 30U / kStride);
 }
 
+TEST_F(EngineHostCache, AFailureOfAnyCopyLosesNothing) {
+  expect_failing_copies_lose_nothing(session_options(20 * kBlockBytes));
+}
+
+TEST_F(EngineHostCache, AFailureOfAnyCopyOfWindowsLosesNothing) {
+  use(kWindows);
+  SessionOptions options = session_options(1 << 20);
+  expect_failing_copies_lose_nothing(options);
+  // The caches of windows have 4 blocks less than the others.
+  options.context = 9 * kBlock;
+  options.batch = kBlock;
+  expect_failing_copies_lose_nothing(options);
+}
+
 /// The device is lost at some call. Host memory has its blocks still.
-TEST_F(EngineHostCache, BlocksInHostMemoryOutliveTheDevice) {
+void EngineHostCache::expect_blocks_outlive_the_device(std::uint64_t bytes) {
   int survived = 0;
-  for (std::size_t n = 1; n < 400; n += 9 * kStride) {
+  for (std::size_t n = 1; n < 400; n += 13 * kStride) {
     SCOPED_TRACE(n);
     TestDevice device(TestDeviceConfig{});
-    const SessionOptions options = session_options(20 * kBlockBytes);
+    const SessionOptions options = session_options(bytes);
     const auto model = load({&device, cpu()}, load_options(options));
     const auto session = open(model, options);
     for (const std::uint32_t number : {1, 2, 3}) compute(*session, prompt(number));
@@ -345,12 +369,22 @@ TEST_F(EngineHostCache, BlocksInHostMemoryOutliveTheDevice) {
     compute(*session, prompt(2));
     if (!device.has_failed()) break;
     EXPECT_EQ(model->state()->devices.size(), 1U);
-    EXPECT_EQ(session->ledger().bytes("cpu0", Purpose::kHostCache), 20 * kBlockBytes);
+    EXPECT_EQ(session->ledger().bytes("cpu0", Purpose::kHostCache), bytes);
     EXPECT_EQ(compute(*session, prompt(1)), 8);
     EXPECT_EQ(compute(*session, prompt(2)), 8);
     ++survived;
   }
   EXPECT_GT(survived, 10 / static_cast<int>(kStride));
+}
+
+TEST_F(EngineHostCache, BlocksInHostMemoryOutliveTheDevice) {
+  expect_blocks_outlive_the_device(20 * kBlockBytes);
+}
+
+TEST_F(EngineHostCache, RowsOfWindowsInHostMemoryOutliveTheDevice) {
+  use(kWindows);
+  // Keys and values of six layers, of a head of 8 numbers of F32.
+  expect_blocks_outlive_the_device(std::uint64_t{20} * 6 * 2 * 8 * 4 * kBlock);
 }
 
 /// A sequence in use gets the blocks back that host memory has.
@@ -371,17 +405,94 @@ TEST_F(EngineHostCache, ASequenceContinuesFromHostMemoryAfterTheDeviceIsLost) {
               Contains("the cache of 72 tokens is lost with test0; it is computed again"));
 }
 
-/// Rows of windows stay on the device: where they are gone, tokens are computed again.
-TEST_F(EngineHostCache, ModelsWithWindowsContinueWhereTheirRowsAre) {
-  path_ = file_.folder().file("windows.gguf");
-  write_test_model(path_, {.architecture = kWindows});
+TEST_F(EngineHostCache, RowsOfWindowsComeBackWithTheirBlocks) {
+  for (const std::string_view architecture : {kWindows, kMixed}) {
+    use(architecture);
+    TestDevice device(TestDeviceConfig{});
+    const auto session = open(device, 1 << 20);
+    const Ledger made = session->ledger();
+    for (int round = 0; round < 3; ++round) {
+      for (const std::uint32_t number : {1, 2, 3})
+        EXPECT_EQ(compute(*session, prompt(number)), round > 0 ? 8 : kPrompt) << architecture;
+    }
+    EXPECT_GT(session->host_cache().restored, 0);
+    EXPECT_EQ(session->ledger(), made) << "nothing is allocated in a step";
+  }
+}
+
+/// A cache of a window has 5 blocks, the others 24.
+class EngineHostCacheOfSmallWindows : public EngineHostCache {
+ protected:
+  EngineHostCacheOfSmallWindows() {
+    use(kWindows);
+    options_.context = 24 * kBlock;
+    options_.batch = kBlock;
+  }
+  /// Ten whole blocks, and some tokens.
+  static Tokens text(std::uint32_t number) { return some_tokens(to_size(kText), number); }
+
+  static constexpr std::int64_t kText = 10 * kBlock + 8;
+  SessionOptions options_ = session_options(2 << 20);
+};
+
+TEST_F(EngineHostCacheOfSmallWindows, RowsComeBackAfterTheirBlocksWereGivenAway) {
+  for (const bool tier : {false, true}) {
+    TestDevice device(TestDeviceConfig{});
+    options_.host_cache_bytes = tier ? 2 << 20 : 0;
+    const auto session = open(load({&device, cpu()}, load_options(options_)), options_);
+    for (int round = 0; round < 3; ++round) {
+      for (const std::uint32_t number : {1, 2, 3})
+        EXPECT_EQ(compute(*session, text(number)), tier && round > 0 ? 8 : kText);
+    }
+  }
+}
+
+TEST_F(EngineHostCacheOfSmallWindows, ATextIsEditedWithoutComputingItsStartAgain) {
+  for (const bool tier : {false, true}) {
+    TestDevice device(TestDeviceConfig{});
+    options_.host_cache_bytes = tier ? 2 << 20 : 0;
+    const auto session = open(load({&device, cpu()}, load_options(options_)), options_);
+    Tokens tokens = text(1);
+    compute(*session, tokens);
+    for (const std::int64_t length : {330, 200, 64}) {
+      ASSERT_TRUE(session->truncate(length));
+      tokens.resize(to_size(length));
+      tokens.push_back(7);
+      const std::int64_t before = session->computed();
+      const auto logits = session->append(Tokens{7});
+      ASSERT_TRUE(logits) << logits.error().message();
+      EXPECT_LE(difference(*logits, alone(tokens)), kTolerance);
+      if (tier) {
+        EXPECT_EQ(session->computed() - before, 1) << length;
+      } else if (length == 330) {  // that brings back the rows for the others
+        EXPECT_EQ(session->computed() - before, length + 1);
+      }
+    }
+  }
+}
+
+/// Steps of each sequence write blocks that the other one gave back.
+TEST_F(EngineHostCacheOfSmallWindows, SequencesTakeTurns) {
   TestDevice device(TestDeviceConfig{});
-  const auto session = open(device, 1 << 20);
+  options_.sequences = 2;
+  const auto session = open(load({&device, cpu()}, load_options(options_)), options_);
+  std::int64_t computed = 0;
+  for (std::uint32_t i = 0; i < 25; ++i) computed += compute(*session, text(1 + i % 5), i % 2);
+  EXPECT_EQ(computed, 5 * kText + 20 * 8);
+}
+
+/// The layers are on two devices, whose steps overlap.
+TEST_F(EngineHostCacheOfSmallWindows, StepsThatOverlapReadTheRightRows) {
+  TestWorld world(5);
+  TestAccelerator first({.name = "accel0", .world = &world});
+  TestAccelerator second({.name = "accel1", .world = &world});
+  LoadOptions load_with = load_options(options_);
+  load_with.placement.pins = {{"blk\\.[0-2]\\..*", "accel0"}, {"(blk\\.[3-5]|output).*", "accel1"}};
+  const auto session = open(load({&first, &second, cpu()}, load_with), options_);
   for (int round = 0; round < 3; ++round) {
     for (const std::uint32_t number : {1, 2, 3})
-      EXPECT_EQ(compute(*session, prompt(number)), kPrompt);
+      EXPECT_EQ(compute(*session, text(number)), round > 0 ? 8 : kText);
   }
-  EXPECT_GT(session->host_cache().restored, 0);
 }
 
 /// Copies of states stay on the device: with one of them, the others continue from none.

@@ -129,20 +129,32 @@ TEST_F(EngineLogits, OfAppendAllEqualLogitsOfEachPrefix) {
   const auto registry = registry_with(2);
   const auto session = session_of(path(), *registry, {.cache_type = DType::kF32, .batch = 2});
   const std::size_t vocabulary = stories().logits.size();
-  std::vector<float> all;
-  const Status status =
-      session->append_all(prompt(), [&](std::size_t first, std::span<const float> logits) {
-        EXPECT_EQ(all.size(), first * vocabulary);
-        all.insert(all.end(), logits.begin(), logits.end());
-      });
-  ASSERT_TRUE(status);
-  ASSERT_EQ(all.size(), prompt().size() * vocabulary);
-  for (std::size_t length = 1; length <= prompt().size(); ++length) {
+  const std::size_t count = prompt().size();
+  std::vector<std::vector<float>> expected;
+  for (std::size_t length = 1; length <= count; ++length) {
     const auto prefix = session_of(path(), *registry, {.cache_type = DType::kF32});
-    const auto logits = logits_of(*prefix, std::span(prompt()).first(length));
-    for (std::size_t i = 0; i < vocabulary; ++i) {
-      EXPECT_NEAR(all[(length - 1) * vocabulary + i], logits[i], 1e-4);
-    }
+    expected.push_back(logits_of(*prefix, std::span(prompt()).first(length)));
+  }
+  for (const std::size_t from : {std::size_t{0}, std::size_t{1}, count - 1, count}) {
+    ASSERT_TRUE(session->truncate(0));
+    std::vector<float> all;
+    const auto visit = [&](std::size_t first, std::span<const float> logits) {
+      EXPECT_EQ(all.size(), (first - from) * vocabulary);
+      all.insert(all.end(), logits.begin(), logits.end());
+    };
+    const auto first = static_cast<std::int64_t>(from);
+    ASSERT_TRUE(session->append_all(prompt(), visit, nullptr, 0, first));
+    EXPECT_EQ(session->length(), static_cast<std::int64_t>(count));
+    ASSERT_EQ(all.size(), (count - from) * vocabulary);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      EXPECT_NEAR(all[i], expected[from + i / vocabulary][i % vocabulary], 1e-4);
+  }
+  for (const std::int64_t wrong : {std::int64_t{-1}, static_cast<std::int64_t>(count) + 1}) {
+    ASSERT_TRUE(session->truncate(0));
+    const auto none = [](std::size_t, std::span<const float>) {};
+    const Status refused = session->append_all(prompt(), none, nullptr, 0, wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
   }
 }
 

@@ -494,7 +494,8 @@ TEST_F(WrongSavedSequences, OfAnotherModelAreRejected) {
     const auto session = open(*model, session_options());
     append(*session, {5});
     expect_error(restore(*session, bytes), ErrorCode::kInvalidArgument,
-                 "wrong: it was saved with another model: its fingerprint is ");
+                 "wrong: it was saved with another model, other adapters or other scales: its "
+                 "fingerprint is ");
     EXPECT_EQ(tokens_of(*session), Tokens{5});
   }
 }

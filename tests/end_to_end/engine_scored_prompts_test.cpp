@@ -10,6 +10,7 @@
 #include "support/batch_requests.h"
 #include "support/models.h"
 #include "support/session_tokens.h"
+#include "support/test_device.h"
 
 namespace shunt::test::engine_scored_prompts_test {
 namespace {
@@ -122,6 +123,7 @@ class EngineScoredPrompts : public ::testing::Test {
 
   SynthModel file_{session_model()};
   std::unique_ptr<Registry> registry_;
+  TestDevice device_{TestDeviceConfig{}};  // of one test
   std::shared_ptr<const Model> model_;
 };
 
@@ -166,6 +168,30 @@ TEST_F(EngineScoredPrompts, UseTheCacheUpToTheFirstLogitsThatTheyNeed) {
     EXPECT_EQ(events.end->reason, BatchEnd::kLength);
     EXPECT_EQ(events.end->cached_tokens, cached) << from;
     EXPECT_EQ(events.end->computed_tokens, 200 - cached) << from;
+  }
+}
+
+/// All is computed by a device, and only logits leave it: those of the tokens that predict others,
+/// and of the last one.
+TEST_F(EngineScoredPrompts, LogitsBeforeTheFirstScoreAreNotMade) {
+  LoadOptions load;
+  load.placement.rules_only = true;
+  const std::vector<Device*> devices = {&device_, registry_->devices().back()};
+  model_ = *Model::load(file_.path(), devices, load);
+  const Tokens prompt = some_tokens(200, 1);
+  const auto vocabulary = static_cast<std::size_t>(model_->info().vocabulary);
+  for (const std::int64_t from : {1, 64, 65, 128, 150, 199}) {
+    const auto batcher = open(2);
+    const std::size_t before = device_.sent();
+    BatchRequest request = greedy_request(prompt, 0);
+    request.score_from = from;
+    const auto stream = submit(*batcher, request);
+    run(*batcher);
+    const auto tokens = static_cast<std::size_t>(200 - (from - 1));
+    EXPECT_EQ(device_.sent() - before, tokens * vocabulary * sizeof(float)) << from;
+    Events events;
+    events.take(*stream);
+    expect_scores(prompt, from, events);
   }
 }
 

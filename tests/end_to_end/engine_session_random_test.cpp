@@ -104,6 +104,7 @@ struct Param {
   std::string_view architecture;
   bool reuse = false;
   int operations = 0;
+  bool host_cache = false;
 };
 
 class EngineSessionRandom : public ::testing::TestWithParam<Param> {
@@ -117,20 +118,21 @@ class EngineSessionRandom : public ::testing::TestWithParam<Param> {
     Options options;
     options.threads = 1;
     registry_ = std::move(*Registry::create(options));
-    model_ = load(device_);
+    model_ = load(device_, cpu_);
     session_ = *Session::create(model_, session_options());
-    alone_ = *Session::create(load(same_), {.context = 512, .cache_type = DType::kF32});
+    alone_ = *Session::create(load(same_, *registry_->devices().back()),
+                              {.context = 512, .cache_type = DType::kF32});
     device_.on_launch = [this](NodeId) {
       if (until_cancel_ > 0 && --until_cancel_ == 0) cancel_ = true;
     };
   }
 
-  std::shared_ptr<const Model> load(TestDevice& device) {
+  std::shared_ptr<const Model> load(TestDevice& device, Device& cpu) {
     LoadOptions options;
     options.architectures = test_architectures();
     options.placement.rules_only = true;
     options.session = session_options();
-    const std::vector<Device*> devices = {&device, registry_->devices().back()};
+    const std::vector<Device*> devices = {&device, &cpu};
     auto model = Model::load(path_, devices, options);
     EXPECT_TRUE(model) << model.error().message();
     return *model;
@@ -142,6 +144,7 @@ class EngineSessionRandom : public ::testing::TestWithParam<Param> {
     options.cache_type = DType::kF32;
     options.reuse_prefixes = GetParam().reuse;
     options.checkpoints = 3;
+    if (GetParam().host_cache) options.host_cache_bytes = 1 << 20;
     return options;
   }
 
@@ -188,6 +191,8 @@ class EngineSessionRandom : public ::testing::TestWithParam<Param> {
 
   void append(Trouble trouble);
   void append_cached();
+  std::int64_t kept(const Tokens& text);
+  void evict();
   void save(Trouble trouble);
   void restore(Trouble trouble);
   void operation();
@@ -204,6 +209,7 @@ class EngineSessionRandom : public ::testing::TestWithParam<Param> {
   const std::string path_ = folder_.file("model.gguf");
   std::unique_ptr<Registry> registry_;
   TestDevice device_{TestDeviceConfig{}};
+  TestDevice cpu_{{.name = "cpu0", .kind = DeviceKind::kCpu, .host_accessible = true}};
   TestDevice same_{TestDeviceConfig{}};
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> session_;
@@ -216,6 +222,7 @@ class EngineSessionRandom : public ::testing::TestWithParam<Param> {
   Account account_;
   std::map<std::string, Tokens> saved_;  // by path
   std::map<std::string, int> counts_;
+  std::uint32_t next_new_ = 1000;  // of a text that no sequence had
 };
 
 void EngineSessionRandom::append(Trouble trouble) {
@@ -292,6 +299,42 @@ void EngineSessionRandom::append_cached() {
   if (*found > 0) account_.append(sequence, std::span(more).first(to_size(*found)));
 }
 
+/// The number of a text's first tokens that the cache has. All sequences are empty.
+std::int64_t EngineSessionRandom::kept(const Tokens& text) {
+  const auto found = session_->append_cached(0, std::span(text).first(to_size(kContext) - 20));
+  EXPECT_TRUE(found) << found.error().message();
+  EXPECT_TRUE(session_->truncate(0, 0));
+  return found.value_or(0);
+}
+
+/// New tokens take all of the context: blocks that no sequence has lose their content, or it goes
+/// to the host.
+void EngineSessionRandom::evict() {
+  for (std::int64_t i = 0; i < kSequences; ++i) {
+    ASSERT_TRUE(session_->truncate(0, i));
+    account_.truncate(i, 0);
+  }
+  const Tokens& text = texts_[to_size(below(2))];
+  const std::int64_t before = kept(text);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const Tokens more = some_tokens(to_size(kContext), next_new_++);
+    const auto logits = session_->append(more);
+    ASSERT_TRUE(logits) << logits.error().message();
+    account_.append(0, more);
+    check();
+    if (HasFatalFailure()) return;
+    ASSERT_TRUE(session_->truncate(0, 0));
+    account_.truncate(0, 0);
+  }
+  const std::int64_t after = kept(text);
+  ASSERT_LE(after, before);
+  if (after < before) ++counts_["evicted"];
+  // Of a model with states, the copies of them may be gone.
+  if (!GetParam().host_cache || GetParam().architecture == kHybrid) return;
+  ASSERT_EQ(after, before);
+  if (after > 0) ++counts_["kept by the host"];
+}
+
 void EngineSessionRandom::save(Trouble trouble) {
   const std::int64_t sequence = below(kSequences);
   const std::string path = folder_.file("saved" + std::to_string(below(3)));
@@ -350,7 +393,7 @@ void EngineSessionRandom::operation() {
       return account_.fork(sequence, other, kept);
     }
     case 4:
-      if (GetParam().reuse) return append_cached();
+      if (GetParam().reuse) return one_of(8) ? evict() : append_cached();
       return append(some_trouble());
     case 5:
       if (!one_of(4)) return append(some_trouble());
@@ -385,10 +428,11 @@ void EngineSessionRandom::check() {
 }
 
 TEST_P(EngineSessionRandom, TokensAndRowsAreThoseOfAPlainAccount) {
-  const auto allocated = [&] {
+  const auto expect_on_ledger = [&] {
     Ledger all = model_->ledger();
     if (session_) all.add(session_->ledger());
-    return all.allocated("test0");
+    for (const TestDevice* device : {&device_, &cpu_})
+      EXPECT_EQ(device->allocated(), all.allocated(device->name())) << device->name();
   };
   const int operations = GetParam().operations / kSlower;
   for (int i = 0; i < operations; ++i) {
@@ -398,29 +442,41 @@ TEST_P(EngineSessionRandom, TokensAndRowsAreThoseOfAPlainAccount) {
     check();
     if (HasFatalFailure()) return;
     if (i % 100 != 0) continue;
-    ASSERT_EQ(device_.allocated(), allocated());
+    expect_on_ledger();
+    if (HasFailure()) return;
   }
   std::vector<const char*> expected = {"full",     "cancelled",   "failed",
                                        "appended", "compared",    "saved",
                                        "restored", "save failed", "restore failed"};
   if (GetParam().reuse) expected.insert(expected.end(), {"found", "shared"});
+  if (GetParam().host_cache) {
+    expected.push_back("kept by the host");
+    EXPECT_GT(session_->host_cache().saved, 0);
+    EXPECT_GT(session_->host_cache().restored, 0);
+  } else if (GetParam().reuse) {
+    expected.push_back("evicted");
+  }
   if (operations >= 4000) {  // else some may be missing by chance
     for (const char* each : expected) EXPECT_GT(counts_[each], 0) << each;
   }
   for (std::int64_t i = 0; i < kSequences; ++i) ASSERT_TRUE(session_->truncate(0, i));
   EXPECT_EQ(session_->taken(), 0);
-  EXPECT_EQ(device_.allocated(), allocated());
+  expect_on_ledger();
   session_.reset();
-  EXPECT_EQ(device_.allocated(), allocated());
+  expect_on_ledger();
 }
 
 INSTANTIATE_TEST_SUITE_P(, EngineSessionRandom,
                          ::testing::Values(Param{kLlama, false, 10000}, Param{kHybrid, true, 4000},
-                                           Param{kLlama, true, 1000}, Param{kHybrid, false, 1000},
-                                           Param{kWindows, true, 1000}),
+                                           Param{kLlama, true, 10000}, Param{kHybrid, false, 1000},
+                                           Param{kWindows, true, 1000},
+                                           Param{kLlama, true, 10000, true},
+                                           Param{kWindows, true, 4000, true},
+                                           Param{kHybrid, true, 1000, true}),
                          [](const auto& of) {
                            return std::string(of.param.architecture) +
-                                  (of.param.reuse ? "WithReuse" : "");
+                                  (of.param.reuse ? "WithReuse" : "") +
+                                  (of.param.host_cache ? "AndAHostCache" : "");
                          });
 
 }  // namespace

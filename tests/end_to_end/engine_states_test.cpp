@@ -206,11 +206,48 @@ TEST_F(EngineStates, RequestsOfAPromptInPiecesShareItsWholeBlocks) {
   EXPECT_EQ(computed, (std::vector<std::int64_t>{135, 7}));
 }
 
+/// Without logits, 0 tokens that follow tell the end of a prompt.
+TEST_F(EngineStates, PromptsWithoutLogitsKeepTheStatesOfTheirLastWholeBlock) {
+  const Tokens prompt = some_tokens(135, 1);
+  for (const std::int64_t following : {-1, 0}) {
+    const auto session = open(session_options(2, true));
+    const std::vector<SequenceTokens> piece = {{0, prompt, false, following}};
+    ASSERT_TRUE(session->append_each(piece));
+    const auto found = session->append_cached(1, prompt);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, following == 0 ? 128 : 0);
+  }
+}
+
+/// All is computed by a device, and only logits leave it.
+TEST_F(EngineStates, LogitsAreMadeForTokensThatArePickedOnly) {
+  TestDevice device(TestDeviceConfig{});
+  const std::vector<Device*> devices = {&device, cpu()};
+  BatcherOptions options;
+  options.session = session_options(2, true);
+  options.session.batch = 64;
+  options.own_thread = false;
+  const auto batcher = Batcher::create(load(devices), options);
+  ASSERT_TRUE(batcher) << batcher.error().message();
+  const std::size_t of_a_token = to_size(model_->info().vocabulary) * sizeof(float);
+  for (const std::int64_t max_tokens : {0, 1, 5}) {
+    const std::size_t before = device.sent();
+    const auto stream =
+        (*batcher)->submit({.tokens = some_tokens(200, static_cast<std::uint32_t>(max_tokens)),
+                            .max_tokens = max_tokens,
+                            .ignore_end = true});
+    ASSERT_TRUE(stream) << stream.error().message();
+    while ((*batcher)->step()) {
+    }
+    EXPECT_EQ(device.sent() - before, to_size(max_tokens) * of_a_token) << max_tokens;
+  }
+}
+
 TEST_F(EngineStates, NumbersOfFollowingTokensAreChecked) {
   const auto session = open(session_options(1, true));
   const Tokens one = {1};
   for (const std::int64_t following :
-       {std::int64_t{-1}, kContext + 1, std::numeric_limits<std::int64_t>::max()}) {
+       {std::int64_t{-2}, kContext + 1, std::numeric_limits<std::int64_t>::max()}) {
     const std::vector<SequenceTokens> piece = {{0, one, false, following}};
     const auto done = session->append_each(piece);
     ASSERT_FALSE(done) << following;
@@ -389,6 +426,68 @@ TEST_F(EngineStates, MemoryIsThatOfSlots) {
   const auto refused = Session::create(model_, session_options(1, false, -2));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("-2 checkpoints; there may be 0 or more"));
+  SessionOptions options = session_options(3, false);
+  for (const std::int64_t copies : {0, 1, 20}) {
+    options.checkpoint_bytes = copies * model_->info().state_bytes + 7;
+    EXPECT_EQ(open(options)->memory().cache - few->memory().cache,
+              to_size(copies * model_->info().state_bytes));
+  }
+  options.checkpoint_bytes = -2;
+  const auto invalid = Session::create(model_, options);
+  ASSERT_FALSE(invalid);
+  EXPECT_EQ(invalid.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(invalid.error().message(), HasSubstr("checkpoint_bytes is -2"));
+}
+
+/// Messages of a prompt of 1700 tokens end at 700 and 1300. Copies of states without them are at
+/// 512, 1024, 1536 and 1664.
+TEST_F(EngineStates, EditedMessagesAreComputedFromTheirStart) {
+  for (const std::int64_t batch : {64, 512}) {
+    for (const bool named : {false, true}) {
+      BatcherOptions options;
+      options.session = session_options(2, true);
+      options.session.batch = batch;
+      options.own_thread = false;
+      const auto batcher = Batcher::create(model_, options);
+      ASSERT_TRUE(batcher) << batcher.error().message();
+      const Tokens text = some_tokens(1700, 1);
+      const auto computed = [&](const Tokens& tokens, const std::vector<std::int64_t>& ends) {
+        BatchRequest request = {.tokens = tokens, .max_tokens = 1, .ignore_end = true};
+        request.sampling.temperature = 0;
+        if (named) request.message_ends = ends;
+        const auto stream = *(*batcher)->submit(std::move(request));
+        while ((*batcher)->step()) {
+        }
+        const Logits expected = alone(tokens);
+        EXPECT_EQ(stream->poll()->token, std::ranges::max_element(expected) - expected.begin());
+        return stream->poll()->end->computed_tokens;
+      };
+      EXPECT_EQ(computed(text, {700, 1300}), 1700);
+      const Tokens last = joined(start_of(text, 1300), some_tokens(250, 2));
+      EXPECT_EQ(computed(last, {700, 1300}), named ? 1550 - 1280 : 1550 - 1024);
+      const Tokens second = joined(start_of(text, 700), some_tokens(250, 3));
+      EXPECT_EQ(computed(second, {700}), named ? 950 - 640 : 950 - 512);
+    }
+  }
+}
+
+TEST_F(EngineStates, EndsOfMessagesAreChecked) {
+  const auto session = open(session_options(1, true));
+  const Tokens one = {1};
+  for (const std::int64_t end : {std::int64_t{-1}, kContext + 1}) {
+    const std::vector<SequenceTokens> piece = {
+        {.sequence = 0, .tokens = one, .message_ends = {&end, 1}}};
+    const auto done = session->append_each(piece);
+    ASSERT_FALSE(done) << end;
+    EXPECT_EQ(done.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(done.error().message(), HasSubstr("a message can't end after"));
+  }
+  const auto batcher = *Batcher::create(model_, {.session = session_options(1, true)});
+  for (const std::int64_t end : {0, 2}) {
+    const auto refused = batcher->submit({.tokens = {1}, .message_ends = {end}});
+    ASSERT_FALSE(refused) << end;
+    EXPECT_THAT(refused.error().message(), HasSubstr("tokens of a prompt of 1"));
+  }
 }
 
 /// The states at the end of a prompt are kept, whether or not a token is picked there.

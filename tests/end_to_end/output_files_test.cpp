@@ -48,6 +48,7 @@ std::vector<Writer> writers() {
        {"imatrix", "--model", "<1", "--costs", "<2", "--placement", "<3", "--file", "<4",
         "--output", ">"}},
       {"quantize", {"quantize", "<1", ">", "Q8_0", "--imatrix", "<2"}},
+      {"merge", {"merge", "<1", ">"}},
       {"train_tokenizer",
        {"train-tokenizer", "--file", "<1", "--chat-template", "<2", "--output", ">"}},
       {"train",
@@ -140,6 +141,9 @@ TEST_F(OutputFiles, FullDiskKeepsTheExistingFile) {
       {"run", "--model", model_.path(), "-n", "1", "--trace", out(), "hello"},
       {"imatrix", "--model", model_.path(), "--ctx", "16", "--file", file, "--output", out()},
       {"quantize", model_.path(), out(), "Q8_0"},
+      {"merge", model_.path(), out()},
+      {"split", model_.path(), folder_.file("parts"), "--tensors", "8"},
+      {"quantize", model_.path(), folder_.file("parts"), "Q8_0", "--split", "8KiB"},
       {"synth", out()},
       {"train-tokenizer", "--file", file, "--vocab-size", "300", "--output", out()},
       {"bench", "costs", "--width", "64", "--seconds", "0", "-t", "1", "--devices", "cpu0",
@@ -185,6 +189,8 @@ TEST_F(OutputFiles, UnwritablePathIsAnErrorBeforeTheWork) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"imatrix", "--model", "/missing.gguf", "--output", nowhere, "text"},
            {"quantize", "/missing.gguf", nowhere, "Q8_0"},
+           {"split", "/missing.gguf", nowhere, "--tensors", "1"},
+           {"merge", "/missing.gguf", nowhere},
            {"explain", "--model", "/missing.gguf", "--html", nowhere},
            {"place", "--model", "/missing.gguf", "--output", nowhere},
            {"bench", "costs", "--output", nowhere}}) {

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "support/must.h"
 #include "tensor/byte_order.h"
 
 namespace shunt::test {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message());
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 EditedFile::EditedTensor& find_tensor(EditedFile& file, const std::string& name) {
   const auto found = std::ranges::find(file.tensors, name, &EditedFile::EditedTensor::name);

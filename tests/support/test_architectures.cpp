@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/architecture_keys.h"
 #include "shunt/message.h"
 #include "shunt/ops.h"
 #include "support/test_model.h"
@@ -41,6 +42,7 @@ class Definition final : public ModelDefinition {
   std::vector<ModelWeight> weights() const override {
     return list_weights<Numbers>(weights_, weight_table());
   }
+  const std::set<std::string>& keys() const override { return keys_.read(); }
   std::shared_ptr<const ModelDefinition> with_output_apart() const override { return nullptr; }
 
   const Numbers& numbers() const { return n_; }
@@ -52,12 +54,8 @@ class Definition final : public ModelDefinition {
  private:
   Status read_numbers() {
     const auto read = [&](const char* key) -> Result<std::int64_t> {
-      const std::string full = fmt::format("{}.{}", architecture_, key);
-      SHUNT_ASSIGN(const std::int64_t value, file_.get_integer(full));
       constexpr std::int64_t kMost = 1 << 20;
-      if (value >= 1 && value <= kMost) return value;
-      return fail(ErrorCode::kBadFile, "{}: {} is {}; it must be from 1 to {}", file_.path(), full,
-                  value, kMost);
+      return keys_.count(key, kMost);
     };
     SHUNT_ASSIGN(shape_.layers, read("block_count"));
     SHUNT_ASSIGN(shape_.context, read("context_length"));
@@ -89,6 +87,7 @@ class Definition final : public ModelDefinition {
 
   gguf::File file_;  // keeps the tensors' descriptions
   std::string_view architecture_;
+  ArchitectureKeys keys_{file_, std::string(architecture_)};
   ModelShape shape_;
   Numbers n_;
   FoundWeights weights_;

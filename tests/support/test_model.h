@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/weight_table.h"
+#include "support/weight_table.h"
 
 namespace shunt::test {
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/flags/near_names.h"
+#include "cli/flags/part_flags.h"
 #include "cli/flags/runtime_flags.h"
 #include "cli/report/json.h"
 #include "cli/report/sizes.h"
@@ -49,6 +50,7 @@ class QuantizeCommand final : public Command {
           options_.keep.push_back(pattern);
           return ok();
         });
+    declare_split(arguments, options_.parts);
     runtime_.declare_threads(arguments);
     arguments.flag("--json", json_, "Print JSON");
   }
@@ -92,11 +94,18 @@ class QuantizeCommand final : public Command {
   }
 
  private:
+  /// "model.gguf", or "model-00001-of-00003.gguf (3 parts)".
+  static std::string file_name(const QuantizeResult& result) {
+    const std::size_t parts = result.files.size();
+    return result.files.front() + (parts == 1 ? "" : fmt::format(" ({} parts)", parts));
+  }
+
   std::string to_plain_text(const QuantizeResult& result) const {
     std::string text = fmt::format(
         "{}: {}, {} instead of {} ({:.1f} %)\n"
         "type      tensors        bytes     error\n",
-        out_, options_.type, format_bytes(result.bytes_after), format_bytes(result.bytes_before),
+        file_name(result), options_.type, format_bytes(result.bytes_after),
+        format_bytes(result.bytes_before),
         100 * static_cast<double>(result.bytes_after) / static_cast<double>(result.bytes_before));
     for (const TypeSummary& type : result.types) {
       text += fmt::format("{:<8} {:>8} {:>12} {:>9}\n", to_string(type.dtype), type.tensors,
@@ -114,7 +123,8 @@ class QuantizeCommand final : public Command {
                        {"bytes", type.bytes},
                        {"error", type.error()}});
     }
-    return to_text({{"file", out_},
+    return to_text({{"file", result.files.front()},
+                    {"files", result.files},
                     {"type", options_.type},
                     {"bytes_before", result.bytes_before},
                     {"bytes_after", result.bytes_after},

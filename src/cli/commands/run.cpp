@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/run_prompts.h"
+#include "cli/flags/chat_flags.h"
 #include "cli/flags/model_flags.h"
 #include "cli/flags/parse_units.h"
 #include "cli/flags/prompt_cache.h"
@@ -15,6 +16,7 @@
 #include "cli/report/sizes.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/wait_notice.h"
+#include "shunt/chat_encoder.h"
 #include "shunt/ledger.h"
 #include "shunt/message.h"
 #include "shunt/peak_memory.h"
@@ -42,6 +44,8 @@ class RunCommand final : public Command {
         "  shunt run --model model.gguf --prompt \"Once upon a time\" -n 64 --temp 0\n"
         "  shunt run -m model.gguf -f story.txt --seed 7 --json > story.json\n"
         "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4\n"
+        "  shunt run -m model.gguf --chat -p \"Why is the sky blue?\" --system \"Be brief.\"\n"
+        "  shunt run -m model.gguf --messages chat.json --template-value enable_thinking=false\n"
         "  shunt run -m model.gguf --prompts prompts.txt -n 64 --json > results.jsonl"};
     return kInfo;
   }
@@ -59,14 +63,20 @@ class RunCommand final : public Command {
     std::vector<std::int32_t> prompt;
     std::int64_t cached = 0;  ///< first tokens of the prompt that were read from a file
   };
+  /// Whether the prompt is a conversation.
+  bool is_chat() const { return chat_ || chat_flags_.messages(); }
+  Result<std::string> read_prompt() const;
+  Result<text::RenderedChat> render(const std::string& prompt) const;
   Result<Ready> load() const;
-  Status tokenize(const std::string& prompt, Ready& ready) const;
+  Status tokenize(const text::RenderedChat& prompt, Ready& ready) const;
   Result<GenerateResult> generate_text(Ready& ready, Interrupt& interrupt, Output& output,
                                        std::string& text) const;
 
   ModelFlags model_;
   TextSource prompt_{"PROMPT", "-p,--prompt"};
   PromptsFile prompts_;
+  ChatFlags chat_flags_;
+  bool chat_ = false;
   std::optional<std::int64_t> parallel_;
   std::optional<std::uint64_t> host_cache_;
   std::int64_t max_tokens_ = -1;
@@ -84,6 +94,7 @@ void RunCommand::declare(Arguments& arguments) {
   prompt_.declare(arguments);
   prompts_.declare(arguments);
   prompt_.add_rival("--prompts", prompts_.path());
+  prompt_.add_rival("--messages", chat_flags_.messages());
   arguments.number<std::int64_t>(
       "--parallel", "With --prompts, compute at most N prompts at once (default: all, at most 64)",
       parallel_, 1, kMostAtOnce);
@@ -104,6 +115,11 @@ void RunCommand::declare(Arguments& arguments) {
                                  model_.session().context, 0, SessionOptions::kMaxContext);
   cache_.declare(arguments);
   arguments.flag("--ignore-eos", ignore_eos_, "Continue after an end-of-sequence token");
+  arguments.group("Conversation");
+  arguments.flag("--chat", chat_,
+                 "Make the prompt a message of a conversation, with the model's chat template; the "
+                 "output is the answer");
+  chat_flags_.declare(arguments);
   arguments.group("Sampling");
   arguments.number("--temp", "Set the temperature; 0: greedy, always the most likely token",
                    sampling_.temperature);
@@ -138,6 +154,12 @@ Status RunCommand::check() {
   SHUNT_TRY(prompt_.check());
   if (parallel_ && !prompts_.path()) return invalid("--parallel needs --prompts");
   if (host_cache_ && !prompts_.path()) return invalid("--host-cache needs --prompts");
+  SHUNT_TRY(chat_flags_.check(chat_));
+  if (prompts_.path() && is_chat())
+    return invalid("--chat and --messages are for one conversation, not for --prompts");
+  if (chat_ && chat_flags_.messages()) {
+    return invalid("--chat and --messages exclude each other; the file has all messages");
+  }
   model_.session().host_cache_bytes = host_cache_.value_or(0);
   if (prompts_.path() && cache_.is_given())
     return invalid("--prompt-cache is for one prompt, not for --prompts");
@@ -156,9 +178,31 @@ Result<RunCommand::Ready> RunCommand::load() const {
   return ready;
 }
 
-Status RunCommand::tokenize(const std::string& prompt, Ready& ready) const {
+/// The prompt as the flags and the model have it.
+Result<std::string> RunCommand::read_prompt() const {
+  if (chat_flags_.messages()) return std::string();
+  SHUNT_ASSIGN(std::optional<std::string> given, prompt_.read());
+  std::string prompt = std::move(given).value_or("");
+  // Editors and `echo` add the last line end of a file. It is no part of the prompt.
+  if (prompt_.is_file() && prompt.ends_with('\n')) prompt.pop_back();
+  if (prompt.empty() && chat_) return invalid("the message of the conversation is empty");
+  if (prompt.empty() && !model_.is_given()) return std::string(kBeginning);
+  return prompt;
+}
+
+/// A prompt that is no conversation is a person's text.
+Result<text::RenderedChat> RunCommand::render(const std::string& prompt) const {
+  if (!is_chat()) return text::RenderedChat{{{prompt, false}}};
+  const TraceScope scope = trace_.scope("chat template");
+  SHUNT_ASSIGN(const gguf::File file, gguf::File::open(model_.path(), {.metadata_only = true}));
+  return chat_flags_.render(file, prompt, true);
+}
+
+Status RunCommand::tokenize(const text::RenderedChat& prompt, Ready& ready) const {
   const TraceScope scope = trace_.scope("tokenize");
-  SHUNT_ASSIGN(ready.prompt, ready.open.model->tokenizer().encode(prompt));
+  const text::Tokenizer& tokenizer = ready.open.model->tokenizer();
+  SHUNT_ASSIGN(ready.prompt, is_chat() ? text::ChatEncoder(tokenizer).encode(prompt)
+                                       : tokenizer.encode(prompt.text()));
   if (ready.prompt.empty()) {
     return invalid(
         "{}: the prompt is empty, and the tokenizer adds no beginning-of-sequence token, so the "
@@ -211,22 +255,19 @@ Status RunCommand::run(Output& output) {
 Status RunCommand::run_one(Output& output) {
   Interrupt interrupt;
   RunReport report;
-  SHUNT_ASSIGN(const std::optional<std::string> prompt, prompt_.read());
+  SHUNT_ASSIGN(const std::string text, read_prompt());
   report.path = model_.path();
-  report.prompt = prompt.value_or("");
-  // Editors and `echo` add the last line end of a file. It is no part of the prompt.
-  if (prompt_.is_file() && report.prompt.ends_with('\n')) report.prompt.pop_back();
-  if (report.prompt.empty() && !model_.is_given()) report.prompt = kBeginning;
-
   SHUNT_TRY(trace_.open());
+  SHUNT_ASSIGN(const text::RenderedChat prompt, render(text));
+  report.prompt = prompt.text();
   const auto start = std::chrono::steady_clock::now();
   SHUNT_ASSIGN(Ready ready, load());
   report.load_seconds = seconds_since(start) - ready.open.calibration_seconds;
-  SHUNT_TRY(tokenize(report.prompt, ready));
+  SHUNT_TRY(tokenize(prompt, ready));
   SHUNT_ASSIGN(ready.cached, cache_.restore(*ready.session, ready.prompt));
 
   interrupt.defer();
-  if (!json_ && !output.write(report.prompt)) return ok();
+  if (!json_ && !is_chat() && !output.write(report.prompt)) return ok();
   auto result = generate_text(ready, interrupt, output, report.text);
   if (!json_) output.write("\n");
   // After a failure, too: the trace then shows the work before it.

@@ -30,15 +30,29 @@ class SynthCommand final : public Command {
         "synth", "write a model with random weights, for tests and benchmarks",
         "  shunt synth random.gguf\n"
         "  shunt synth 1b.gguf --layers 16 --width 2048 --ff 8192 --heads 32 --kv-heads 8 \\\n"
-        "      --vocab 32000 --type Q4_0"};
+        "      --vocab 32000 --type Q4_0\n"
+        "  shunt synth experts.gguf --arch qwen3moe --experts 16 --experts-used 4"};
     return kInfo;
   }
 
   void declare(Arguments& arguments) override {
     arguments.required_output("OUT", "Write the model to this file", OutputFormat::kGguf, path_);
+    arguments.value("--arch", "NAME",
+                    "Set the architecture: its name in GGUF files, such as qwen3 (default llama)",
+                    [this](const std::string& text) -> Status {
+                      options_.architecture = text;
+                      return ok();
+                    });
     for (const ShapeFlag& flag : kShapeFlags) {
       arguments.number(flag.name, fmt::format("Set the {}", flag.help), options_.*flag.number);
     }
+    arguments.number("--experts",
+                     "Set the number of experts; architectures with experts only have 8",
+                     options_.experts);
+    arguments.number("--experts-used", "Set how many experts a token uses", options_.experts_used);
+    arguments.number("--expert-ff",
+                     "Set the feed-forward length of an expert (default: a quarter of --ff)",
+                     options_.expert_feed_forward);
     arguments.number("--vocab", "Set the vocabulary size, at least 260 tokens",
                      options_.vocabulary);
     arguments.number("--context", "Set the context length in the model's metadata",

@@ -8,6 +8,7 @@
 #include "cli/flags/model_file.h"
 #include "cli/flags/text_source.h"
 #include "cli/report/json.h"
+#include "cli/report/token_lines.h"
 #include "shunt/gguf.h"
 #include "shunt/message.h"
 #include "shunt/vocabulary.h"
@@ -39,22 +40,9 @@ Result<text::Tokenizer> open_tokenizer(const std::string& path) {
   return tokenizer;
 }
 
-Result<std::string> to_lines(const text::Tokenizer& tokenizer, const Ids& ids) {
-  std::string lines;
-  for (const std::int32_t id : ids) {
-    SHUNT_ASSIGN(const std::string piece, tokenizer.piece(id, true));
-    lines += fmt::format("{:>7}  {}\n", id, gguf::printable(piece, piece.size()));
-  }
-  return lines;
-}
-
 Result<std::string> to_json(const text::Tokenizer& tokenizer, const std::string& path,
                             const Ids& ids, const std::string& text) {
-  Json tokens = Json::array();
-  for (const std::int32_t id : ids) {
-    SHUNT_ASSIGN(const std::string piece, tokenizer.piece(id, true));
-    tokens.push_back({{"id", id}, {"piece", piece}, {"type", to_string(tokenizer.token_type(id))}});
-  }
+  SHUNT_ASSIGN(const Json tokens, token_json(tokenizer, ids));
   return to_text({{"model", path}, {"text", text}, {"tokens", tokens}});
 }
 
@@ -119,7 +107,7 @@ class TokenizeCommand final : public Command {
     if (!ids) return std::move(ids.error()).with_context(model_.path());
     if (json_) return to_json(tokenizer, model_.path(), *ids, *text);
     if (only_ids_) return fmt::format("{}\n", fmt::join(*ids, " "));
-    return to_lines(tokenizer, *ids);
+    return token_lines(tokenizer, *ids);
   }
 
   ModelFile model_;

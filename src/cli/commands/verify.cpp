@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/commands/commands.h"
+#include "cli/flags/ignore_flag.h"
 #include "cli/flags/model_file.h"
 #include "cli/flags/placement_flags.h"
 #include "cli/flags/runtime_flags.h"
@@ -32,6 +33,7 @@ class VerifyCommand final : public Command {
 
   void declare(Arguments& arguments) override {
     model_.declare(arguments, "Load this GGUF model");
+    ignore_.declare(arguments);
     arguments.text("-d,--device", "NAME", "Verify this device, such as cuda0", device_);
     arguments.value("--against", "NAME", "Compare with this reference device (default cpu0)",
                     [this](const std::string& text) -> Status {
@@ -68,6 +70,7 @@ class VerifyCommand final : public Command {
     SHUNT_ASSIGN(const auto model, load(*registry, against_));
     SHUNT_ASSIGN(const auto prompt, tokens_of(*model));
     interrupt.defer();
+    ignore_.tell();
     SHUNT_ASSIGN(Verification found, verify(*model, *device, prompt, interrupt));
     Status compared = ok();
     if (tokens_ > 0 && found.compared() > 0)
@@ -93,6 +96,7 @@ class VerifyCommand final : public Command {
     Progress progress("loading " + model_.path(), kLargeModel);
     LoadOptions load;
     load.devices = {device};
+    load.ignore = ignore_.names();
     load.placement.transcode = transcode_;
     load.placement.rules_only = true;  // also ops that another device computes faster
     load.weights = weights_;
@@ -150,6 +154,7 @@ class VerifyCommand final : public Command {
   static constexpr const char* kPrompt = "Once upon a time, there was a little girl.";
 
   ModelFile model_;
+  IgnoreFlag ignore_;
   std::optional<std::string> device_;
   std::string against_ = "cpu0";
   std::optional<std::string> prompt_;

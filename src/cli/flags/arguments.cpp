@@ -67,8 +67,8 @@ void Arguments::each(const std::string& names, const std::string& placeholder,
   CLI::Option* option = app_->add_option(names, callback, help);
   option->option_text(placeholder + " ...")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->group(group_);
+      ->allow_extra_args(names.front() != '-');  // of an operand
+  if (names.front() == '-') option->group(group_);
 }
 
 void Arguments::text(const std::string& names, const std::string& placeholder,

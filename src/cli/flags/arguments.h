@@ -42,7 +42,7 @@ class Arguments {
   /// A value that `set` parses. An error of `set` is wrong usage.
   void value(const std::string& names, const std::string& placeholder, const std::string& help,
              std::function<Status(const std::string&)> set);
-  /// The same for a repeatable flag.
+  /// The same for a repeatable flag, or for any number of operands.
   void each(const std::string& names, const std::string& placeholder, const std::string& help,
             std::function<Status(const std::string&)> set);
   void text(const std::string& names, const std::string& placeholder, const std::string& help,

@@ -14,6 +14,8 @@ namespace shunt::cli {
 void ModelFlags::declare(Arguments& arguments) {
   arguments.group("Model");
   model_.declare(arguments, "Load this GGUF model");
+  ignore_.declare(arguments);
+  lora_.declare(arguments);
   declare_session(arguments, session_);
   arguments.group("Devices and placement");
   runtime_.declare(arguments);
@@ -34,6 +36,7 @@ Status ModelFlags::check() {
   SHUNT_TRY(model_.check());
   SHUNT_TRY(pins_.check());
   SHUNT_ASSIGN(options_, runtime_.options());
+  session_.adapters = lora_.uses();
   return ok();
 }
 
@@ -43,6 +46,9 @@ Result<OpenModel> ModelFlags::open(PredictTimes predict) const {
   LoadOptions load;
   load.devices = devices_;
   load.session = session_;
+  load.embeddings = embeddings_;
+  load.ignore = ignore_.names();
+  load.adapters = lora_.paths();
   load.on_device_error = device_error_.policy();
   SHUNT_TRY(pins_.apply(load));
   load.placement.fallback = fallback_.policy();
@@ -59,6 +65,7 @@ Result<OpenModel> ModelFlags::open(PredictTimes predict) const {
   Progress progress("loading " + path(), kLargeModel);
   load.progress = [&](std::uint64_t done, std::uint64_t total) { progress.show(done, total); };
   SHUNT_ASSIGN(open.model, Model::load(path(), *open.registry, load));
+  ignore_.tell();
   return open;
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "cli/flags/fallback_flags.h"
+#include "cli/flags/ignore_flag.h"
+#include "cli/flags/lora_flag.h"
 #include "cli/flags/model_file.h"
 #include "cli/flags/placement_flags.h"
 #include "cli/flags/runtime_flags.h"
@@ -35,6 +37,8 @@ class ModelFlags {
   Status check();
   bool is_given() const { return model_.is_given(); }
   void tell_default() const { model_.tell_default(); }
+  /// Results are embeddings instead of logits.
+  void give_embeddings() { embeddings_ = true; }
   /// Of the runtime, once checked.
   const Options& options() const { return options_; }
   /// By name; none: all.
@@ -50,6 +54,9 @@ class ModelFlags {
  private:
   std::string devices_names_;
   ModelFile model_;
+  IgnoreFlag ignore_;
+  LoraFlag lora_;
+  bool embeddings_ = false;
   std::vector<std::string> devices_;
   SessionOptions session_;
   RuntimeFlags runtime_;

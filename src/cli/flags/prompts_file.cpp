@@ -14,7 +14,7 @@
 namespace shunt::cli {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostPromptBytes = std::size_t{1} << 30;
 
 bool set_text(const Json& value, Prompt& prompt) {
   if (!value.is_string()) return false;
@@ -109,8 +109,8 @@ std::string PromptsFile::name() const {
 Result<std::vector<Prompt>> PromptsFile::read() const {
   const auto bytes =
       path_ == kStandardStream
-          ? read_standard_input(kMostBytes, "waiting for the prompts on standard input")
-          : read_whole_file(path_.value_or(""), kMostBytes);
+          ? read_standard_input(kMostPromptBytes, "waiting for the prompts on standard input")
+          : read_whole_file(path_.value_or(""), kMostPromptBytes);
   if (!bytes) return Error(bytes.error());
   const text::SanitizedText sanitized = text::sanitize_utf8(*bytes);
   if (sanitized.changed) {

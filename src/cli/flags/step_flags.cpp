@@ -15,6 +15,8 @@ constexpr std::int64_t kMaxStepTokens = std::int64_t{1} << 30;
 void StepFlags::declare(Arguments& arguments) {
   arguments.group("Model");
   model_.declare(arguments, "Read the metadata of this GGUF model, not its weights");
+  ignore_.declare(arguments);
+  lora_.declare(arguments);
   arguments.number<std::int64_t>(
       "-n,--tokens",
       "Place a step of N tokens, at most the context length (default: the batch size)", tokens_, 1,
@@ -50,10 +52,13 @@ Result<PlacedModel> StepFlags::place() const {
   SHUNT_TRY(pins_.apply(options.load));
   options.load.devices = devices_;
   options.load.session = session_;
+  options.load.ignore = ignore_.names();
+  options.load.adapters = lora_.paths();
   options.tokens = tokens_;
   options.cache_folder = options_.cache_folder;
   options.log = [](std::string_view line) { print_message(line); };
   SHUNT_ASSIGN(placed.step, place_step(model_.path(), *placed.registry, options));
+  ignore_.tell();
   return placed;
 }
 

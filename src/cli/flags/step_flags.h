@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/flags/arguments.h"
+#include "cli/flags/ignore_flag.h"
+#include "cli/flags/lora_flag.h"
 #include "cli/flags/model_file.h"
 #include "cli/flags/placement_flags.h"
 #include "cli/flags/runtime_flags.h"
@@ -33,6 +35,8 @@ class StepFlags {
 
  private:
   ModelFile model_;
+  IgnoreFlag ignore_;
+  LoraFlag lora_;
   std::vector<std::string> devices_;
   PlacementFlags pins_;
   std::optional<std::int64_t> tokens_;

@@ -1,5 +1,6 @@
 #include "cli/flags/text_source.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ void TextSource::declare(Arguments& arguments) {
   arguments.stream_input("-f,--file",
                          fmt::format("Read the {} from this file; -: standard input", text), file_);
   arguments.files().add_stream_input("standard input", [this] {
-    return given() || has_rival() ? std::vector<std::string>() : std::vector<std::string>{"-"};
+    return given() || rivals_given() > 0 ? std::vector<std::string>()
+                                         : std::vector<std::string>{"-"};
   });
 }
 
@@ -46,19 +48,27 @@ std::string TextSource::name() const {
 }
 
 void TextSource::add_rival(const std::string& flag, const std::optional<std::string>& value) {
-  rival_ = &value;
-  rival_flag_ = flag;
+  rivals_.push_back({flag, &value});
+}
+
+std::ptrdiff_t TextSource::rivals_given() const {
+  return std::ranges::count_if(rivals_,
+                               [](const Rival& rival) { return rival.value->has_value(); });
 }
 
 Status TextSource::check() const {
-  const int count = int{flag_text_.has_value()} + int{operand_text_.has_value()} +
-                    int{file_.has_value()} + int{has_rival()};
-  static constexpr std::string_view kTimes[] = {"two", "three", "four"};
+  const std::ptrdiff_t count = int{flag_text_.has_value()} + int{operand_text_.has_value()} +
+                               int{file_.has_value()} + rivals_given();
+  static constexpr std::string_view kTimes[] = {"two", "three", "four", "five"};
   if (count <= 1) return ok();
-  const std::string flag = flag_.empty() ? "" : flag_.substr(flag_.find(',') + 1) + ", ";
-  return invalid("the text is given {} times: {}{}{} exclude each other", kTimes[count - 2], flag,
-                 operand_,
-                 rival_flag_.empty() ? " and --file" : fmt::format(", --file and {}", rival_flag_));
+  std::vector<std::string> sources;
+  if (!flag_.empty()) sources.push_back(flag_.substr(flag_.find(',') + 1));
+  sources.insert(sources.end(), {operand_, "--file"});
+  for (const Rival& rival : rivals_) sources.push_back(rival.flag);
+  const std::string last = std::move(sources.back());
+  sources.pop_back();
+  return invalid("the text is given {} times: {} and {} exclude each other", kTimes[count - 2],
+                 fmt::join(sources, ", "), last);
 }
 
 Status TextSource::check_length(std::size_t tokens, std::int64_t chunk) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/flags/arguments.h"
 #include "shunt/error.h"
@@ -17,9 +18,9 @@ class TextSource {
   TextSource(std::string operand, std::string flag);
   void declare(Arguments& arguments);
   /// Another flag that excludes this source. If it has a value, standard input is not read for this
-  /// one. `value` must outlive this.
+  /// one. `value` must outlive this. May be called several times.
   void add_rival(const std::string& flag, const std::optional<std::string>& value);
-  /// Invalid if it is given twice, or together with the rival.
+  /// Invalid if it is given twice, or together with a rival.
   Status check() const;
   bool given() const { return flag_text_ || operand_text_ || file_; }
 
@@ -35,7 +36,11 @@ class TextSource {
   std::string name() const;
 
  private:
-  bool has_rival() const { return rival_ != nullptr && rival_->has_value(); }
+  struct Rival {
+    std::string flag;
+    const std::optional<std::string>* value;
+  };
+  std::ptrdiff_t rivals_given() const;
   Result<std::optional<std::string>> read_bytes() const;
 
   std::string operand_;
@@ -43,8 +48,7 @@ class TextSource {
   std::optional<std::string> flag_text_;
   std::optional<std::string> operand_text_;
   std::optional<std::string> file_;
-  const std::optional<std::string>* rival_ = nullptr;
-  std::string rival_flag_;
+  std::vector<Rival> rivals_;
 };
 
 }  // namespace shunt::cli

@@ -6,8 +6,10 @@
 #include <array>
 #include <map>
 
+#include "cli/report/chat_template_facts.h"
 #include "cli/report/json.h"
 #include "cli/report/sizes.h"
+#include "cli/report/tokenizer_facts.h"
 #include "shunt/gguf.h"
 #include "shunt/message.h"
 
@@ -141,6 +143,8 @@ std::string inspection_text(const gguf::File& file, bool with_tensors) {
     text += fmt::format("  {:<42} {:<14} {}\n", clean(entry.key), type_text(entry.value),
                         value_text(entry.value));
   }
+  text += tokenizer_text(file);
+  text += chat_templates_text(file);
   text += "types\n";
   for (const auto& [dtype, total] : totals_by_type(file)) {
     text += fmt::format("  {:<5} {:>6} {}, {} elements, {}\n", to_string(dtype), total.tensors,
@@ -170,6 +174,8 @@ std::string inspection_json(const gguf::File& file) {
     }
     json["metadata"].push_back(std::move(item));
   }
+  json["tokenizer"] = tokenizer_json(file);
+  json["chat_templates"] = chat_templates_json(file);
   json["types"] = Json::array();
   for (const auto& [dtype, total] : totals_by_type(file)) {
     json["types"].push_back({{"type", to_string(dtype)},

@@ -10,6 +10,7 @@
 #include "base/to_size.h"
 #include "engine/batch/picked_token.h"
 #include "engine/batch/prefix_keys.h"
+#include "engine/session/sequence_adapters.h"
 #include "engine/session/step_inputs.h"
 #include "model/definition.h"
 #include "shunt/message.h"
@@ -21,10 +22,11 @@ BatchEngine::BatchEngine(Session& session, BatcherOptions options, const std::at
       options_(std::move(options)),
       cancel_(cancel),
       batch_(std::min(options_.session.batch, session.context())),
-      vocabulary_(to_size(session.model().info().vocabulary)),
+      vocabulary_(to_size(session.model().info().outputs)),
       budget_(options_.token_interval),
       threads_(options_.session.threads),
       free_(to_size(session.sequences())),
+      adapters_(session.adapters().begin(), session.adapters().end()),
       next_deadline_(INFINITY) {
   if (!options_.clock) options_.clock = steady_seconds;
   if (session.trace() != nullptr) sampling_ = session.trace()->declare_host("sample");
@@ -46,6 +48,10 @@ Result<std::unique_ptr<BatchStream>> BatchEngine::submit(BatchRequest request,
     return invalid("alternatives is {}; it may be -1 or more", request.alternatives);
   if (request.score_from < -1 || request.score_from == 0)
     return invalid("score_from is {}; it may be -1, or 1 or more", request.score_from);
+  for (const std::int64_t end : request.message_ends) {
+    if (end >= 1 && end <= std::ssize(request.tokens)) continue;
+    return invalid("a message ends after {} tokens of a prompt of {}", end, request.tokens.size());
+  }
   if (request.deadline && std::isnan(*request.deadline))
     return invalid("deadline is {}; it must be a number", *request.deadline);
   if (!own && std::ssize(request.tokens) > session_.context()) {
@@ -62,15 +68,15 @@ Result<std::unique_ptr<BatchStream>> BatchEngine::submit(BatchRequest request,
                   .own = own};
   job.tokens = job.request.tokens;
   job.scored = job.request.score_from;
-  // Neither can be taken for the other.
-  job.scope =
-      fmt::format("{}:{}{}", job.request.scope.size(), job.request.scope, job.request.adapter);
+  if (job.request.adapters)
+    SHUNT_TRY(check_adapters(*job.request.adapters, session_.model().info().adapters.size()));
+  job.scope = adapters_key(adapters_of(job)) + '|' + job.request.scope;
   job.arrived = options_.clock();
   job.deadline = job.request.deadline ? job.arrived + *job.request.deadline : INFINITY;
   {
     const std::lock_guard lock(mutex_);
     job.order = next_order_;
-    job.place = RequestQueue::place(job.order, {job.request.priority, job.scope});
+    job.place = RequestQueue::place(job.order, {job.request.priority, job.request.scope});
     incoming_.emplace(next_order_, std::move(job));
     ++next_order_;
     ++statistics_.waiting;
@@ -200,7 +206,8 @@ void BatchEngine::admit() {
     const Status taken = guarded([&]() -> Status {
       running_.reserve(running_.size() + 1);
       if (!job.own) {
-        SHUNT_TRY(session_.set_scope(free_.back(), job.scope));
+        SHUNT_TRY(session_.set_adapters(free_.back(), adapters_of(job)));
+        SHUNT_TRY(session_.set_scope(free_.back(), job.request.scope));
         job.keys = prefix_keys(job.scope, job.tokens);
       }
       job.place = queue_.take();
@@ -214,6 +221,10 @@ void BatchEngine::admit() {
     running_.push_back(&job);
     start(job);
   }
+}
+
+std::span<const AdapterUse> BatchEngine::adapters_of(const BatchJob& job) const {
+  return job.request.adapters ? *job.request.adapters : adapters_;
 }
 
 void BatchEngine::start(BatchJob& job) {
@@ -266,10 +277,8 @@ void BatchEngine::add_prompts(std::vector<Piece>& pieces, std::int64_t generatin
   std::set<std::uint64_t> computing;  // prefixes, up to the end of a block
   for (BatchJob* const job : running_) {
     if (job->generates() || job->left() == 0 || job->reader_is_slow) continue;
-    // States are kept at the end of a prompt whose logits are made.
-    const bool logits = job->picks() || session_.model().info().state_bytes > 0;
     if (job->own) {  // the session has the numbers if it does not fit
-      pieces.push_back({job, job->left(), logits});
+      pieces.push_back({job, job->left(), job->picks()});
       continue;
     }
     if (budget <= 0) break;
@@ -283,7 +292,7 @@ void BatchEngine::add_prompts(std::vector<Piece>& pieces, std::int64_t generatin
     const auto end = to_size((job->appended + count - 1) / kCacheBlock);
     for (std::size_t i = first; i <= end && i < job->keys.size(); ++i)
       computing.insert(job->keys[i]);
-    pieces.push_back({job, count, logits && count == job->left()});
+    pieces.push_back({job, count, job->picks() && count == job->left()});
     budget -= count;
     room -= count;
   }
@@ -355,11 +364,15 @@ void BatchEngine::stop(BatchJob& job) {
   job.appended = 0;
 }
 
-/// Prompts that are scored have calls of their own: each makes the logits of all its tokens.
+/// Tokens that are scored are computed in calls of their own, which make many logits each.
 void BatchEngine::compute(std::span<const Piece> pieces) {
   std::vector<Piece> together;
   std::vector<Piece> scored;
-  for (const Piece& piece : pieces) (piece.job->scores() ? scored : together).push_back(piece);
+  for (const Piece& piece : pieces) {
+    const BatchJob& job = *piece.job;
+    const bool scores = job.scores() && job.appended + piece.count >= job.scored;
+    (scores ? scored : together).push_back(piece);
+  }
   if (!together.empty()) compute_together(together);
   for (const Piece& piece : scored) compute_scored(piece);
 }
@@ -371,7 +384,7 @@ void BatchEngine::compute_together(std::span<const Piece> pieces) {
   for (const auto& [job, count, logits] : pieces) {
     tokens.push_back({job->sequence,
                       std::span(job->tokens).subspan(to_size(job->appended), to_size(count)),
-                      logits, job->left() - count});
+                      logits, job->left() - count, job->request.message_ends});
     (job->generates() ? generating : prompt) += count;
   }
   const double start = options_.clock();
@@ -411,7 +424,7 @@ void BatchEngine::compute_scored(const Piece& piece) {
   const double start = options_.clock();
   const Status done = session_.append_all(
       std::span(job.tokens).subspan(to_size(job.appended), to_size(piece.count)), visit, cancel_,
-      job.sequence);
+      job.sequence, std::max<std::int64_t>(0, job.scored - 1 - job.appended));
   budget_.observe(0, piece.count, options_.clock() - start);
   if (!done) return fail(job, done.error());
   add_computed({&piece, 1});

@@ -24,9 +24,9 @@ namespace shunt {
 /// One thread makes the steps. Any thread may submit requests, and read the statistics.
 ///
 /// Requests of a session's owner continue sequences of the owner (OwnSequence). Their prompts are
-/// computed in one call of the session, so after an error none of it is in the sequence. They never
-/// pause, and the sequence keeps the tokens. Other requests get any sequence, which is empty
-/// again when they end. An engine has requests of one kind only.
+/// computed in one call of the session, so after an error none of it is in the sequence. They have
+/// no message_ends. They never pause, and the sequence keeps the tokens. Other requests get any
+/// sequence, which is empty again when they end. An engine has requests of one kind only.
 class BatchEngine {
  public:
   /// `session` must outlive it. Once `cancel` is true, the step under way stops, and all requests
@@ -68,6 +68,7 @@ class BatchEngine {
   bool end_all_cancelled();
   void look_at_readers();
   void admit();
+  std::span<const AdapterUse> adapters_of(const BatchJob& job) const;
   void start(BatchJob& job);
 
   std::vector<Piece> choose_pieces(bool& worked);
@@ -105,11 +106,12 @@ class BatchEngine {
   // Of the thread that makes the steps.
   std::map<std::int64_t, BatchJob> jobs_;  // by order
   RequestQueue queue_;
-  std::vector<BatchJob*> running_;  // those admitted first come first
-  std::vector<std::int64_t> free_;  // sequences
-  RequestQueue::Places parked_;     // of those that wait for their readers
-  double next_deadline_;            // none is earlier
-  bool some_cancelled_ = false;     // before it was taken in
+  std::vector<BatchJob*> running_;    // those admitted first come first
+  std::vector<std::int64_t> free_;    // sequences
+  std::vector<AdapterUse> adapters_;  // of requests that name none
+  RequestQueue::Places parked_;       // of those that wait for their readers
+  double next_deadline_;              // none is earlier
+  bool some_cancelled_ = false;       // before it was taken in
 
   mutable std::mutex mutex_;  // of the rest
   std::int64_t next_order_ = 0;

@@ -27,7 +27,7 @@ struct BatchJob {
   std::optional<OwnSequence> own = {};
   std::int64_t order = 0;                 // smaller is older
   std::vector<std::int32_t> tokens = {};  // of the prompt, then those picked
-  std::string scope = {};                 // with the adapter
+  std::string scope = {};                 // of keys: with the adapters
   std::vector<std::uint64_t> keys = {};   // prefix_keys() of the tokens when it was admitted
   std::int64_t sequence = -1;             // -1: it waits
   std::int64_t appended = 0;              // of its tokens, those that the sequence has

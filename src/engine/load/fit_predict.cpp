@@ -86,7 +86,7 @@ class Predictor {
       } else if (BufferType* const memory = model_.memory_to_fill(*leaf.info, device)) {
         weights[memory].push_back(tensor);
       } else if (mapped.insert(file_range(model_.file, *leaf.info)).second) {
-        takes.mapped += leaf.info->bytes;
+        if (model_.file.mapping(leaf.info->part) != nullptr) takes.mapped += leaf.info->bytes;
       }
     }
     for (const auto& [memory, tensors] : weights) {

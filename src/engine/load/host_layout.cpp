@@ -27,12 +27,8 @@ HostLayout host_layout(const StepGraph& step, std::uint64_t budget) {
   for (const NodeId cache : step.caches) {
     const Tensor& tensor = step.graph.node(cache).result;
     const bool is_state = std::ranges::count(step.states, cache) > 0;
-    // Rows of windows are computed again.
-    const bool is_of_window = std::ranges::any_of(step.windows, [&](const WindowCaches& window) {
-      return std::ranges::count(window.caches, cache) > 0;
-    });
     const std::size_t row = bytes_of(tensor) / to_size(tensor.size(1));
-    layout.block_bytes.push_back(is_state || is_of_window ? 0 : row * to_size(kCacheBlock));
+    layout.block_bytes.push_back(is_state ? 0 : row * to_size(kCacheBlock));
   }
   const std::size_t slot = layout.slot_bytes();
   if (slot > 0) layout.slots = static_cast<std::int64_t>(budget / slot);

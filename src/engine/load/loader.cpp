@@ -246,7 +246,8 @@ void use_mapped(ModelState& model, const StepGraph& step, const Homes& homes, Pr
     WeightRecord& record = model.weights.records[weight.info];
     record.address = model.mapped_address(*weight.info);
     record.home = home;
-    mapped.push_back(model.file.data(*weight.info));
+    if (model.file.mapping(weight.info->part) != nullptr)
+      mapped.push_back(model.file.data(*weight.info));
   }
   const std::uint64_t memory = model.devices.cpu_device().info().memory_total;
   const bool fits = memory == 0 || bytes_in_host_memory(model) < memory / 10 * 8;
@@ -304,6 +305,7 @@ std::uint64_t count_weights(ModelState& model, const StepGraph& step) {
   for (const WeightLeaf& weight : step.weights) {
     to_load += weight.info->bytes;
     const gguf::TensorInfo& tensor = weight.file_tensor();
+    if (model.file.mapping(tensor.part) == nullptr) continue;  // of adapters
     if (!counted.insert(model.file.data(tensor).data()).second) continue;
     model.info.weights += static_cast<std::uint64_t>(element_count(tensor.tensor.shape));
     model.info.weight_bytes += tensor.bytes;
@@ -398,6 +400,7 @@ class Loader {
   }
 
   Result<std::shared_ptr<const ModelState>> finish(ModelState model) const {
+    if (auto note = model.adapters.note()) model.notes.push_back(std::move(*note));
     if (!no_copies_.empty()) model.notes.push_back(no_copies_);
     model.ledger = weights_ledger(model);
     pin_streamed_weights(model, shapes_, available_memory());
@@ -443,9 +446,11 @@ Ledger weights_ledger(const ModelState& model) {
   for (const auto& [info, record] : model.weights.records) {
     if (!record.is_loaded()) continue;
     if (model.mapped_address(*info).buffer != record.address.buffer) continue;
+    if (model.file.mapping(info->part) == nullptr) continue;  // of adapters
     if (!counted.emplace(record.home, file_range(model.file, *info)).second) continue;
     ledger.add(model.devices[record.home]->name(), Purpose::kMappedWeights, info->bytes);
   }
+  ledger.add(model.devices.cpu_device().name(), Purpose::kAdapters, model.adapters.bytes());
   return ledger;
 }
 

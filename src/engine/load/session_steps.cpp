@@ -51,17 +51,26 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
         "host_cache_bytes is {}, but reuse_prefixes is false: no block of the cache is found again",
         chosen.host_cache_bytes);
   }
+  if (model.is_encoder && chosen.reuse_prefixes) {
+    return invalid("reuse_prefixes is true, but tokens of an encoder depend on those after them");
+  }
   chosen.batch = std::min(chosen.batch, chosen.context);
   if (options.checkpoints < -1) {
     return invalid("{} checkpoints; there may be 0 or more, or -1 for a number by their size",
                    options.checkpoints);
+  }
+  if (options.checkpoint_bytes < -1) {
+    return invalid("checkpoint_bytes is {}; it may be 0 or more, or -1 for 256 MiB",
+                   options.checkpoint_bytes);
   }
   const std::int64_t blocks = ceil_div(chosen.context, kCacheBlock);
   if (model.state_bytes == 0) {
     chosen.checkpoints = 0;
   } else if (chosen.checkpoints == -1) {
     constexpr std::int64_t kDefaultBytes = std::int64_t{256} << 20;
-    chosen.checkpoints = std::max<std::int64_t>(kDefaultBytes / model.state_bytes, 1);
+    const bool is_given = chosen.checkpoint_bytes >= 0;
+    const std::int64_t bytes = is_given ? chosen.checkpoint_bytes : kDefaultBytes;
+    chosen.checkpoints = std::max<std::int64_t>(bytes / model.state_bytes, is_given ? 0 : 1);
   }
   chosen.checkpoints = std::min(chosen.checkpoints, blocks);
   return chosen;

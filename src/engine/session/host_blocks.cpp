@@ -39,10 +39,9 @@ std::int64_t HostBlocks::find(const KnownBlock& block) const {
                        [&](std::int64_t slot) { return slots_[slot].block.id == block.id; });
 }
 
-bool HostBlocks::has(std::uint64_t content) const {
-  return by_content_.find(content, [&](std::int64_t slot) {
-    return slots_[slot].block.content == content;
-  }) >= 0;
+std::int64_t HostBlocks::find_content(std::uint64_t content) const {
+  return by_content_.find(content,
+                          [&](std::int64_t slot) { return slots_[slot].block.content == content; });
 }
 
 std::int64_t HostBlocks::add(KnownBlock&& block) {

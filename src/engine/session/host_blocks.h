@@ -74,8 +74,10 @@ class HostBlocks {
                     std::span<const std::int32_t> tokens) const;
   /// The slot of a block's content; -1: there is none.
   std::int64_t find(const KnownBlock& block) const;
-  /// Whether a slot has the content with this number.
-  bool has(std::uint64_t content) const;
+  /// The slot of the content with this number; -1: there is none.
+  std::int64_t find_content(std::uint64_t content) const;
+  /// Whether there is one.
+  bool has(std::uint64_t content) const { return find_content(content) >= 0; }
 
   /// A slot for a block's content, which is pinned; -1: all slots are. Without an empty one the
   /// content of the first slot in the order is given up.

@@ -13,6 +13,10 @@ void LayerContent::add_windows(std::span<const WindowRows::Window> windows) {
   windows_.emplace(pool_, sequences_, windows);
 }
 
+void LayerContent::set_host_slots(std::int64_t slots) {
+  if (windows_) windows_->set_host_slots(slots);
+}
+
 std::int64_t LayerContent::position(std::int64_t sequence) const {
   if (states_) return states_->position(sequence);
   return windows_ ? windows_->position(sequence) : pool_.cached(sequence);
@@ -30,6 +34,7 @@ std::int64_t LayerContent::advance(std::int64_t sequence, std::int64_t most) {
     return windows_->position(sequence);
   }
   const std::int64_t before = states_->position(sequence);
+  if (windows_) windows_->follow_to_host();
   states_->advance(sequence, most);
   const std::int64_t start = states_->position(sequence);
   if (windows_ && start > before) windows_->go_on(sequence, start);
@@ -48,9 +53,9 @@ void LayerContent::align(std::int64_t sequence) {
   windows_->go_on(sequence, states_->position(sequence));
 }
 
-Status LayerContent::begin(std::int64_t sequence, std::int64_t end, std::int64_t prompt_end,
+Status LayerContent::begin(std::int64_t sequence, std::int64_t end, const TextEnds& ends,
                            StepPart& part) {
-  if (states_) part.slots = states_->begin(sequence, end, prompt_end);
+  if (states_) part.slots = states_->begin(sequence, end, ends);
   if (!windows_) return ok();
   SHUNT_TRY(windows_->begin(sequence, end));
   for (std::int64_t i = 0; i < windows_->windows(); ++i)

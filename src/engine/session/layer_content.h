@@ -23,6 +23,9 @@ class LayerContent {
   void add_states(std::int64_t checkpoints);
   void add_windows(std::span<const WindowRows::Window> windows);
 
+  /// Slots of the host for rows of windows.
+  void set_host_slots(std::int64_t slots);
+
   StateSlots* states() { return states_ ? &*states_ : nullptr; }     ///< null: none
   WindowRows* windows() { return windows_ ? &*windows_ : nullptr; }  ///< null: none
 
@@ -42,8 +45,8 @@ class LayerContent {
   void align(std::int64_t sequence);
 
   /// Begins a step that continues a sequence up to token `end`. `part` gets where the step reads
-  /// and writes. `prompt_end` as in StateSlots::step_end(). InvalidArgument if a cache is full.
-  Status begin(std::int64_t sequence, std::int64_t end, std::int64_t prompt_end, StepPart& part);
+  /// and writes. `ends` as in StateSlots::step_end(). InvalidArgument if a cache is full.
+  Status begin(std::int64_t sequence, std::int64_t end, const TextEnds& ends, StepPart& part);
   /// All sequences of a step have begun.
   void pass();
   /// The first step that has begun for a sequence has ended.
@@ -54,7 +57,7 @@ class LayerContent {
   /// After the same in the pool.
   void truncate(std::int64_t sequence);
   void fork(std::int64_t from, std::int64_t to);
-  /// All content is lost.
+  /// All content is lost, but for that of the host.
   void clear();
 
  private:

@@ -93,7 +93,8 @@ Status SequenceFile::check_model(std::uint64_t model, std::int64_t vocabulary) c
   const SavedSequence& saved = header_.sequence;
   if (saved.model != model) {
     return invalid(
-        "{}: it was saved with another model: its fingerprint is {:016x}, the model's {:016x}",
+        "{}: it was saved with another model, other adapters or other scales: its fingerprint is "
+        "{:016x}, that of the model and its adapters {:016x}",
         path_, saved.model, model);
   }
   if (saved.tokens.empty()) return ok();
@@ -147,6 +148,7 @@ Status SequenceFile::write_rows(SessionPlans& plans, std::optional<std::size_t> 
 Status SequenceFile::write_windows(SessionPlans& plans, WindowRows& windows,
                                    std::int64_t sequence) const {
   SHUNT_ASSIGN(const auto missing, windows.restore(sequence, header_.sequence.cached));
+  SHUNT_TRY(plans.make_window_copies(windows));  // of blocks that get these rows
   for (std::size_t i = 0; i < missing.size(); ++i) SHUNT_TRY(write_rows(plans, i, missing[i]));
   return ok();
 }
@@ -214,7 +216,7 @@ Status SequenceFile::replace(SessionPlans& plans, BlockPool& pool, LayerContent&
     }
   } undo{*states, sequence};
   if (saved.cached > 0) {
-    const SlotPair slots = states->begin(sequence, saved.cached, 0);
+    const SlotPair slots = states->begin(sequence, saved.cached, {});
     undo.needed = true;
     SHUNT_TRY(write_states(plans, slots.target));
   }

@@ -195,9 +195,7 @@ void SessionPlans::allocate_host(const HostLayout& layout) {
 void SessionPlans::pin_host() {
   RangesByDevice copied;
   for (std::size_t i = 0; host_ != nullptr && i < caches_.size(); ++i) {
-    if (homes_.caches[i] == model_.devices.cpu() || cache_tensors_[i].is_state ||
-        cache_tensors_[i].window)
-      continue;
+    if (homes_.caches[i] == model_.devices.cpu() || cache_tensors_[i].is_state) continue;
     copied[model_.devices[homes_.caches[i]]].emplace_back(host_->rows_of(i));
   }
   if (copied.empty()) return;
@@ -307,13 +305,28 @@ Address SessionPlans::row_at(std::size_t cache, std::int64_t row) const {
   return {start.buffer, start.offset + to_size(row) * cache_tensors_[cache].row_bytes};
 }
 
+Status SessionPlans::make_window_copies(WindowRows& windows) {
+  for (std::int64_t i = 0; i < windows.windows(); ++i) {
+    while (!windows.pending(i).empty()) {
+      SHUNT_TRY(copy_rows(windows.pending(i).front(), to_size(i)));
+      windows.mark_copied(i);
+    }
+  }
+  return ok();
+}
+
 Status SessionPlans::make_copies(BlockPool& pool, WindowRows* windows) {
+  if (windows != nullptr) {
+    windows->follow_to_host();
+    SHUNT_TRY(make_window_copies(*windows));
+  }
   while (!pool.pending().empty()) {
     const BlockCopy next = pool.pending().front();
     SHUNT_TRY(copy_rows(next));
     const bool in_windows = windows != nullptr && next.way == CopyWay::kInCache;
     for (std::int64_t i = 0; in_windows && i < windows->windows(); ++i) {
       const auto rows = windows->copy(i, next);
+      SHUNT_TRY(make_window_copies(*windows));  // of the block that gets these rows
       if (!rows) continue;
       SHUNT_TRY(copy_rows(*rows, to_size(i)));
       windows->copied(i, next);

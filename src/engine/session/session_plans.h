@@ -69,6 +69,8 @@ class SessionPlans {
   bool caches_are_on(std::span<Device* const> devices) const;
   /// Makes all pending copies of a pool, and those in caches of windows; `windows` may be null.
   Status make_copies(BlockPool& pool, WindowRows* windows);
+  /// Makes the pending copies of rows of windows from and to the host.
+  Status make_window_copies(WindowRows& windows);
   /// Null: none.
   const std::shared_ptr<HostRows>& host() const { return host_; }
   /// The caches, in the order of StepGraph::caches.

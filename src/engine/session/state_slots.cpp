@@ -9,8 +9,12 @@ namespace shunt {
 
 namespace {
 
-std::int64_t last_block_before(std::int64_t length) {
-  return (length - 1) / kCacheBlock * kCacheBlock;
+/// Calls visit(tokens) for the ends of the last whole blocks of a prompt and its messages. The last
+/// token of a prompt is always computed.
+template <class Visit>
+void each_last_block(const TextEnds& ends, const Visit& visit) {
+  if (ends.prompt > 0) visit((ends.prompt - 1) / kCacheBlock * kCacheBlock);
+  for (const std::int64_t end : ends.messages) visit(end / kCacheBlock * kCacheBlock);
 }
 
 }  // namespace
@@ -25,11 +29,12 @@ StateSlots::StateSlots(BlockPool& pool, std::int64_t sequences, std::int64_t che
 }
 
 std::int64_t StateSlots::step_end(std::int64_t position, std::int64_t length,
-                                  std::int64_t prompt_end) {
-  const std::int64_t last_block = prompt_end > 0 ? last_block_before(prompt_end) : 0;
-  const std::int64_t next = (position / kDistance + 1) * kDistance;
-  const std::int64_t end = std::min(length, next);
-  return last_block > position ? std::min(last_block, end) : end;
+                                  const TextEnds& ends) {
+  std::int64_t end = std::min(length, (position / kDistance + 1) * kDistance);
+  each_last_block(ends, [&](std::int64_t last) {
+    if (last > position) end = std::min(end, last);
+  });
+  return end;
 }
 
 bool StateSlots::is_valid(const Place& place) const {
@@ -74,14 +79,16 @@ void StateSlots::use(Sequence& sequence, std::int64_t position, std::int64_t slo
   sequence = {position, slot};
 }
 
-/// Whether the states at `end` are kept: at regular distances, and at the last whole block before
-/// the end of a prompt.
-bool StateSlots::is_checkpoint(std::int64_t end, std::int64_t prompt_end) const {
+/// Whether the states at `end` are kept: at regular distances, and at the last whole blocks of a
+/// prompt and its messages.
+bool StateSlots::is_checkpoint(std::int64_t end, const TextEnds& ends) const {
   if (end % kCacheBlock != 0 || pending_ == most_pending_) return false;
-  return end % kDistance == 0 || (prompt_end > 0 && end == last_block_before(prompt_end));
+  bool is_one = end % kDistance == 0;
+  each_last_block(ends, [&](std::int64_t last) { is_one = is_one || end == last; });
+  return is_one;
 }
 
-SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, std::int64_t prompt_end) {
+SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, const TextEnds& ends) {
   Step& step = steps_.emplace_back(Step{.sequence = number});
   Sequence& sequence = sequences_[number];
   const std::int64_t source = sequence.slot;
@@ -90,7 +97,7 @@ SlotPair StateSlots::begin(std::int64_t number, std::int64_t end, std::int64_t p
   const std::int64_t target = alone ? source : take();
   slots_[target].place = {};
   use(sequence, end, target);
-  if (is_checkpoint(end, prompt_end)) {
+  if (is_checkpoint(end, ends)) {
     const std::int64_t block = pool_.blocks(number)[to_size(end / kCacheBlock - 1)];
     step.slot = target;
     step.place = {block, pool_.content(block)};

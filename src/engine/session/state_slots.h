@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/indexed_vector.h"
@@ -17,6 +18,12 @@ struct SlotPair {
   std::int64_t source = 0;
   std::int64_t target = 0;
   bool operator==(const SlotPair&) const = default;
+};
+
+/// Where a prompt and its messages end, in tokens of the sequence. They may be beyond its tokens.
+struct TextEnds {
+  std::int64_t prompt = 0;                      ///< 0: not known
+  std::span<const std::int64_t> messages = {};  ///< in any order
 };
 
 class StateSlots {
@@ -40,13 +47,13 @@ class StateSlots {
   /// The number of first tokens that a sequence's states include, once steps under way have ended.
   std::int64_t position(std::int64_t sequence) const { return sequences_[sequence].position; }
   /// The end of the next step of a sequence that has `position` tokens in its states and `length`
-  /// tokens in all: where a checkpoint is made, or all tokens. A prompt that ends at `prompt_end`
-  /// has one at its last whole block. `prompt_end` may be above `length`; 0: it is not known.
-  static std::int64_t step_end(std::int64_t position, std::int64_t length, std::int64_t prompt_end);
+  /// tokens in all: where a checkpoint is made, or all tokens. A prompt has one at its last whole
+  /// block, and so has each of its messages.
+  static std::int64_t step_end(std::int64_t position, std::int64_t length, const TextEnds& ends);
 
   /// Begins a step that continues a sequence up to token `end`. Later calls assume its success. Its
   /// target may be the source of another sequence in the same step.
-  SlotPair begin(std::int64_t sequence, std::int64_t end, std::int64_t prompt_end);
+  SlotPair begin(std::int64_t sequence, std::int64_t end, const TextEnds& ends);
   /// The first step that has begun for a sequence, and has not ended, has ended.
   void finish(std::int64_t sequence);
   /// Steps that have begun, and have not ended, will not: their sequences continue from
@@ -102,7 +109,7 @@ class StateSlots {
   std::optional<std::int64_t> find(std::int64_t block) const;
   Sequence find_last(std::int64_t sequence, std::int64_t least, std::int64_t most) const;
   void use(Sequence& sequence, std::int64_t position, std::int64_t slot);
-  bool is_checkpoint(std::int64_t end, std::int64_t prompt_end) const;
+  bool is_checkpoint(std::int64_t end, const TextEnds& ends) const;
   std::int64_t take();
   void release(const Step& step);
 

@@ -112,6 +112,37 @@ Status fill_slots(Plan& plan, const StepGraph& step, std::span<const StepPart> p
   return ok();
 }
 
+Status fill_types(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
+  if (step.token_types.id == kNoNode) return ok();
+  SHUNT_ASSIGN(const auto types, input<std::int32_t>(plan, step.token_types));
+  std::size_t token = 0;
+  for (const StepPart& part : parts) {
+    for (std::int64_t position = part.length; position < length_after(part); ++position)
+      types[token++] = part.second_text >= 0 && position >= part.second_text ? 1 : 0;
+  }
+  return ok();
+}
+
+/// A column for each token.
+Status fill_adapters(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
+  if (step.adapter_scales.id == kNoNode) return ok();
+  SHUNT_ASSIGN(const auto scales, input<float>(plan, step.adapter_scales));
+  const std::int64_t rows = step.graph.node(step.adapter_scales.id).result.size(0);
+  auto to = scales.begin();
+  for (const StepPart& part : parts) {
+    for (std::size_t i = 0; i < part.tokens.size(); ++i) {
+      const auto end = to + rows;
+      if (part.adapter_scales.empty()) {
+        std::fill(to, end, 0.0F);
+      } else {
+        std::ranges::copy(part.adapter_scales, to);
+      }
+      to = end;
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabulary) {
@@ -165,6 +196,8 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
   SHUNT_ASSIGN(const auto output_ids, input<std::int32_t>(plan, step.output_ids));
   for (const RowInputs& each : caches) SHUNT_TRY(fill_rows(plan, each, parts));
   SHUNT_TRY(fill_slots(plan, step, parts));
+  SHUNT_TRY(fill_types(plan, step, parts));
+  SHUNT_TRY(fill_adapters(plan, step, parts));
   std::size_t token = 0;
   std::size_t output = 0;
   std::size_t sequence = 0;
@@ -189,11 +222,12 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
 }
 
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
-                 std::int64_t length, std::int64_t outputs) {
+                 std::int64_t length, std::int64_t outputs, std::span<const float> adapter_scales) {
   std::vector<std::int64_t> blocks(to_size(ceil_div(length + size_of(tokens), kCacheBlock)));
   std::iota(blocks.begin(), blocks.end(), 0);
   const SlotPair slots = {length == 0 ? StateSlots::kZero : 1, 1};
   StepPart only = {tokens, length, outputs, blocks, slots};
+  only.adapter_scales = adapter_scales;
   std::vector<std::vector<std::int64_t>> of_windows;  // the blocks of a cache in turn
   of_windows.reserve(step.windows.size());
   for (const WindowCaches& window : step.windows) {

@@ -20,16 +20,44 @@ WindowRows::WindowRows(BlockPool& pool, std::int64_t sequences, std::span<const 
   for (const Window& each : windows)
     caches_.emplace_back(pool, each.tokens, ceil_div(each.rows, kCacheBlock));
   std::size_t most = 0;
+  std::size_t most_seen = 0;
   for (const WindowCache& each : caches_) {
+    const std::size_t seen = to_size(std::min(window_blocks(each.window()), pool.block_count()));
+    most_seen = std::max(most_seen, seen);
     if (!each.has_all()) most = std::max(most, to_size(window_blocks(each.window())));
   }
   spare_.blocks.reserve(most);
+  pinned_.reserve(most_seen);
   for (Sequence& sequence : sequences_) {
     sequence.now.resize(windows.size());
     sequence.at_start.resize(windows.size());
     for (Held& held : sequence.now) held.blocks.reserve(most);
     for (Held& held : sequence.at_start) held.blocks.reserve(most);
   }
+}
+
+void WindowRows::set_host_slots(std::int64_t slots) {
+  for (WindowCache& cache : caches_) cache.set_host_slots(slots);
+}
+
+bool WindowRows::writes_pending() const {
+  return std::ranges::any_of(caches_, [](const WindowCache& each) {
+    return std::ranges::count(each.pending(), CopyWay::kFromHost, &BlockCopy::way) > 0;
+  });
+}
+
+void WindowRows::follow_to_host() {
+  for (const BlockCopy& copy : pool_.pending()) {
+    if (copy.way != CopyWay::kToHost) continue;
+    for (WindowCache& cache : caches_) cache.follow_to_host(copy.from);
+  }
+}
+
+/// Whether the rows that covers() asks for are in the caches, or promised to them.
+bool WindowRows::has(std::int64_t sequence, std::int64_t position) const {
+  const auto blocks = pool_.blocks(sequence);
+  return std::ranges::all_of(caches_,
+                             [&](const WindowCache& each) { return each.has(blocks, position); });
 }
 
 bool WindowRows::covers(std::int64_t sequence, std::int64_t position) const {
@@ -56,12 +84,31 @@ void WindowRows::hold(std::int64_t window, std::int64_t number, std::int64_t pos
   WindowCache& cache = caches_[window];
   const auto blocks = pool_.blocks(number);
   spare_.first = first_window_block(position, cache.window());
+  const auto rows_of = [&](std::int64_t i) {
+    return std::min(position - i * kCacheBlock, kCacheBlock);
+  };
+  // A block that is given away takes a slot of the host, which must not be one of these.
+  for (std::int64_t i = spare_.first; i * kCacheBlock < position; ++i) {
+    const std::int64_t slot = cache.pin_slot(blocks[to_size(i)], rows_of(i));
+    if (slot >= 0) pinned_.push_back(slot);
+  }
   for (std::int64_t i = spare_.first; !cache.has_all() && i * kCacheBlock < position; ++i) {
-    spare_.blocks.push_back(cache.find(blocks[to_size(i)]));
-    cache.hold(spare_.blocks.back());
+    const std::int64_t of = blocks[to_size(i)];
+    const bool is_there = cache.promised(of) >= rows_of(i);
+    spare_.blocks.push_back(is_there ? cache.bring_back(of, rows_of(i)) : -1);
+    if (is_there) cache.hold(spare_.blocks.back());
   }
   std::swap(spare_, held);
   release(window, spare_);
+  // Those of the host, once there is room for them.
+  for (std::int64_t i = held.first; i * kCacheBlock < position; ++i) {
+    const std::int64_t block = cache.bring_back(blocks[to_size(i)], rows_of(i));
+    if (cache.has_all() || held.blocks[to_size(i - held.first)] >= 0) continue;
+    held.blocks[to_size(i - held.first)] = block;
+    cache.hold(block);
+  }
+  for (const std::int64_t slot : pinned_) cache.unpin_slot(slot);
+  pinned_.clear();
 }
 
 void WindowRows::release(std::int64_t window, Held& held) {
@@ -78,7 +125,9 @@ void WindowRows::go_on(std::int64_t number, std::int64_t position) {
 
 void WindowRows::advance(std::int64_t sequence, std::int64_t most) {
   const std::int64_t now = position(sequence);
-  const std::int64_t rows = std::min(most, pool_.cached(sequence));
+  const std::int64_t rows = std::min(most, pool_.promised(sequence));
+  if (rows <= now) return;
+  follow_to_host();
   const std::int64_t found = find_position(sequence, now, rows);
   if (found > now) go_on(sequence, found);
 }
@@ -96,7 +145,7 @@ void WindowRows::forget_start(std::int64_t number) {
 
 void WindowRows::open(std::int64_t number, std::int64_t most) {
   const std::int64_t now = position(number);
-  if (now > std::min(most, pool_.cached(number)) || !covers(number, now)) {
+  if (now > std::min(most, pool_.promised(number)) || !has(number, now)) {
     restart(number, most);
   } else {
     go_on(number, now);  // its last block may be another one
@@ -177,7 +226,7 @@ void WindowRows::abandon() {
   for (const Step& step : steps) restart(step.sequence, pool_.length(step.sequence));
   // Rows that others share may be lost.
   for (std::int64_t i = 0; i < std::ssize(sequences_); ++i) {
-    if (position(i) > pool_.cached(i) || !covers(i, position(i))) restart(i, pool_.length(i));
+    if (position(i) > pool_.promised(i) || !has(i, position(i))) restart(i, pool_.length(i));
   }
 }
 
@@ -186,7 +235,7 @@ void WindowRows::truncate(std::int64_t number) {
   if (const auto blocks = pool_.blocks(number); !blocks.empty()) {
     for (WindowCache& cache : caches_) cache.follow(blocks.back());
   }
-  if (position(number) > length || !covers(number, position(number))) restart(number, length);
+  if (position(number) > length || !has(number, position(number))) restart(number, length);
   if (sequences_[number].start > length) forget_start(number);
 }
 

@@ -27,14 +27,17 @@ class WindowRows {
   /// The pool must outlive this.
   WindowRows(BlockPool& pool, std::int64_t sequences, std::span<const Window> windows);
 
+  /// WindowCache::set_host_slots() of each window.
+  void set_host_slots(std::int64_t slots);
+
   std::int64_t windows() const { return std::ssize(caches_); }
   /// The number of a sequence's first tokens that need no step, once steps under way have ended.
   std::int64_t position(std::int64_t sequence) const { return sequences_[sequence].position; }
-  /// Whether a sequence can go on from its first `position` tokens: each window has the rows that
-  /// the next one sees.
+  /// Whether a sequence can go on from its first `position` tokens: each window, or the host, has
+  /// the rows that the next one sees.
   bool covers(std::int64_t sequence, std::int64_t position) const;
   /// Goes on from the last position up to `most` where it can, if that is more and the pool has the
-  /// rows of all tokens before.
+  /// rows of all tokens before, or will have them. Copies from the host may become pending.
   void advance(std::int64_t sequence, std::int64_t most);
   /// Goes on from a position that covers() is true for.
   void go_on(std::int64_t sequence, std::int64_t position);
@@ -62,8 +65,18 @@ class WindowRows {
   void truncate(std::int64_t sequence);
   /// After BlockPool::fork().
   void fork(std::int64_t from, std::int64_t to);
-  /// All content is lost.
+  /// All content is lost, but for that of the host.
   void clear();
+
+  /// The copies from and to the host, by window, to make before blocks are read or written, in this
+  /// order.
+  std::span<const BlockCopy> pending(std::int64_t window) const { return cache(window).pending(); }
+  /// The first of them has been made.
+  void mark_copied(std::int64_t window) { caches_[window].mark_copied(); }
+  /// Whether some of them are to blocks, which steps under way may read.
+  bool writes_pending() const;
+  /// Rows of blocks that the pool is about to copy to the host go there, too.
+  void follow_to_host();
 
   /// The rows to copy in a window's cache along with a pending copy of the pool; none if the cache
   /// has none of them. After that, copied() is to be called.
@@ -106,6 +119,7 @@ class WindowRows {
   };
 
   const WindowCache& cache(std::int64_t window) const { return caches_[window]; }
+  bool has(std::int64_t sequence, std::int64_t position) const;
   std::int64_t find_position(std::int64_t sequence, std::int64_t least, std::int64_t most) const;
   void hold(std::int64_t window, std::int64_t sequence, std::int64_t position, Held& held);
   void release(std::int64_t window, Held& held);
@@ -120,6 +134,7 @@ class WindowRows {
   std::vector<Step> steps_;  // under way, in the order of their start
   // Going back needs no memory: lists of blocks of a position have room from the start.
   Held spare_;
+  std::vector<std::int64_t> pinned_;  // slots of the host
 };
 
 }  // namespace shunt

@@ -69,6 +69,7 @@ struct RopeParams {
   float beta_fast = 32;   ///< turns in the original context from which on a pair is fast; above 0
   float beta_slow = 1;    ///< turns up to which a pair is slow, thus interpolated; above 0
   std::int64_t original_context = 0;  ///< tokens; above 0 if ext_factor isn't 0
+  bool whole_pairs = true;            ///< whether fast and slow pairs end at whole numbers
   /// Of kMulti and kVision: how many pairs turn by each of the positions, the first ones by the
   /// first; at least 0, dims / 2 together. Otherwise all 0.
   std::array<std::int64_t, 4> sections = {};
@@ -84,6 +85,7 @@ struct RopeParams {
     f("beta_fast", beta_fast);
     f("beta_slow", beta_slow);
     f("original_context", original_context);
+    f("whole_pairs", whole_pairs);
     f("sections", sections);
   }
 };
@@ -97,8 +99,9 @@ std::size_t rope_position(const RopeParams& params, std::int64_t i);
 ///   `r = ext_factor * (1 - clamp((i - low) / max(high - low, 0.001), 0, 1))`.
 /// `low` and `high` are the pairs that make beta_fast and beta_slow turns in the original context,
 ///   `dims * ln(original_context / (2 pi beta)) / (2 ln(freq_base))`.
-/// `low` is rounded down and at least 0, `high` is rounded up and at most dims - 1. With kVision, i
-/// is counted from the start of the pair's section, and half of dims takes the place of dims.
+/// `low` is rounded down and at least 0, `high` is rounded up and at most dims - 1. Without
+/// whole_pairs they are not rounded. With kVision, i is counted from the start of the pair's
+/// section, and half of dims takes the place of dims.
 double rope_frequency(const RopeParams& params, std::int64_t i);
 /// The factor of rotated elements: attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor
 /// isn't 0.
@@ -209,11 +212,11 @@ const Op& paged_attention_op();
 ///
 /// A run fails where ends decrease or are beyond T, and where a sequence has fewer keys than
 /// tokens. It also fails for an entry that is not in the table, a row that is not in k, and a key
-/// without a column of the mask. `q`: F32 [D, H, T]. `k`: [D, Hk, R], `v`: [Dv, Hk, R], each of
-/// type F32, F16, BF16, Q8_0 or Q4_0. Hk divides H. Values that are the first elements of keys
-/// (latent attention) are a view of k. `sequences`: I32 [3, S]. `block_table`: I32 [E]. `mask`,
-/// optional: F32 or F16 [N, T, 1 or H], by position of the key. `sinks`, optional: F32 [H]. The
-/// result is F32 [Dv, H, T].
+/// without a column of the mask. A block named twice has keys at two places, and is read for each.
+/// `q`: F32 [D, H, T]. `k`: [D, Hk, R], `v`: [Dv, Hk, R], each of type F32, F16, BF16, Q8_0 or
+/// Q4_0. Hk divides H. Values that are the first elements of keys (latent attention) are a view of
+/// k. `sequences`: I32 [3, S]. `block_table`: I32 [E]. `mask`, optional: F32 or F16 [N, T, 1 or H],
+/// by position of the key. `sinks`, optional: F32 [H]. The result is F32 [Dv, H, T].
 Result<Value> paged_attention(GraphBuilder& g, Operand q, Operand k, Operand v, Operand sequences,
                               Operand block_table, PagedAttentionParams params,
                               Operand mask = absent(), Operand sinks = absent());

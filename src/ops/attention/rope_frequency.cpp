@@ -19,9 +19,11 @@ double pair_of_turns(const RopeParams& params, double turns) {
 /// How much of pair i is extrapolated: all of a fast one, nothing of a slow one.
 double extrapolated(const RopeParams& params, std::int64_t i) {
   if (params.ext_factor == 0) return 0;
-  const double low = std::max(0.0, std::floor(pair_of_turns(params, params.beta_fast)));
-  const double high = std::min(static_cast<double>(params.dims - 1),
-                               std::ceil(pair_of_turns(params, params.beta_slow)));
+  const double fast = pair_of_turns(params, params.beta_fast);
+  const double slow = pair_of_turns(params, params.beta_slow);
+  const double low = std::max(0.0, params.whole_pairs ? std::floor(fast) : fast);
+  const double high =
+      std::min(static_cast<double>(params.dims - 1), params.whole_pairs ? std::ceil(slow) : slow);
   const double ramp = (static_cast<double>(i) - low) / std::max(0.001, high - low);
   return (1 - std::clamp(ramp, 0.0, 1.0)) * params.ext_factor;
 }

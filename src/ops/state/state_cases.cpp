@@ -135,6 +135,45 @@ std::vector<CaseSource> gated_delta_net_sources(const HeadSize& z) {
   return gated_delta_net_sources_for(z, z.h, z.v % 2 == 1);
 }
 
+/// Sequences of many tokens, which a device may compute in chunks.
+void gated_delta_net_chunk_cases(const Op& op, const CaseSink& sink) {
+  const Params params = Params::of(GatedDeltaNetParams{0.25F});
+  const HeadSize size = {32, 40, 2, 0, 0};
+  const auto one_head = [](const HeadSize& z) { return gated_delta_net_sources_for(z, 1, false); };
+  const auto emit = [&](const std::vector<CaseSource>& sources, const std::string& what) {
+    emit_case(sink, params, sources, kSumError, op.describe(params) + " " + what);
+  };
+  for (const CaseEnds& ends : ends_of_chunks()) {
+    const std::vector<CaseSource> plain = sources_with_ends(one_head, size, ends, true);
+    emit(plain, ends.name());
+    if (ends.sequences() == 1) continue;
+    const auto with = [&](std::size_t i, double low, double high) {
+      std::vector<CaseSource> sources = plain;
+      sources[i] = filled(plain[i], Fill::kUniform, low, high);
+      emit(sources,
+           fmt::format("{} from {} to {} {}", i == 3 ? "gates" : "shares", low, high, ends.name()));
+    };
+    with(3, 0, 0);
+    with(3, -1e-3, 0);
+    with(3, -50, 0);
+    with(3, -1000, -80);
+    with(4, 0, 0);
+    with(4, 1, 1);
+  }
+  const CaseEnds ends = {40, {23, 40}};
+  const std::vector<CaseSource> plain = sources_with_ends(one_head, size, ends, true);
+  for (std::size_t i = 0; i + 2 < plain.size(); ++i) {
+    std::vector<CaseSource> seen = plain;
+    seen[i] = filled(seen_as(DType::kF32, sizes_of(plain[i]), {1, 0, 2, 3}), plain[i].fill,
+                     plain[i].low, plain[i].high);
+    emit(seen, ends.name());
+  }
+  // One key for all tokens, of length 1: each takes the place of the one before.
+  std::vector<CaseSource> one_key = plain;
+  one_key[1] = with_values(plain[1], std::vector<double>(32 * 40, 0x1.6a09e6p-3));
+  emit(one_key, "one key " + ends.name());
+}
+
 void gated_delta_net_cases(const Op& op, const CaseSink& sink) {
   const Params params = Params::of(GatedDeltaNetParams{0.25F});
   recurrence_cases(
@@ -150,6 +189,8 @@ void gated_delta_net_cases(const Op& op, const CaseSink& sink) {
     emit({32, 48, 6, 7, 2}, 3, gate_each);
     emit({64, 64, 2, 33, 1}, 2, gate_each);
   }
+  emit({16, 16, 4, 37, 2}, 2, false);
+  gated_delta_net_chunk_cases(op, sink);
 }
 
 std::vector<CaseSource> gated_linear_attn_sources(const HeadSize& z) {

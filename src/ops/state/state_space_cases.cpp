@@ -112,17 +112,51 @@ std::vector<CaseSource> ssm_scan_sources(const ScanSize& z, bool scalar_a, std::
           not_given()};
 }
 
+std::vector<CaseSource> ssm_scan_sources_with_ends(ScanSize z, bool scalar_a, const CaseEnds& ends,
+                                                   std::int64_t r) {
+  z.t = ends.tokens;
+  z.s = 1;
+  std::vector<CaseSource> sources = ssm_scan_sources(z, scalar_a, r);
+  sources[5].sizes[3] = r == 0 ? ends.sequences() : r;
+  sources[6].sizes[0] = ends.sequences();
+  sources[7] = ends.source();
+  return sources;
+}
+
+/// Sequences of many tokens, which a device may compute in chunks.
+void ssm_scan_chunk_cases(const CaseSink& sink) {
+  const auto emit = [&](const std::vector<CaseSource>& sources, const std::string& what) {
+    emit_case(sink, Params::of(NoParams{}), sources, kSumError, what);
+  };
+  constexpr ScanSize kSize = {32, 40, 2, 1, 0, 0};
+  for (const CaseEnds& ends : ends_of_chunks()) {
+    const std::vector<CaseSource> plain = ssm_scan_sources_with_ends(kSize, true, ends, 6);
+    emit(plain, ends.name());
+    if (ends.sequences() == 1) continue;
+    const auto with = [&](std::size_t i, double low, double high) {
+      std::vector<CaseSource> sources = plain;
+      sources[i] = filled(plain[i], Fill::kUniform, low, high);
+      emit(sources,
+           fmt::format("{} from {} to {} {}", i == 1 ? "steps" : "decays", low, high, ends.name()));
+    };
+    with(1, -30, 30);
+    with(1, -10, -5);
+    with(2, -50, 0);
+    with(2, -1000, -100);
+  }
+  const CaseEnds ends = {40, {23, 40}};
+  const std::vector<CaseSource> plain =
+      ssm_scan_sources_with_ends({24, 20, 4, 2, 0, 0}, true, ends, 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    std::vector<CaseSource> seen = plain;
+    seen[i] = filled(seen_as(DType::kF32, sizes_of(plain[i]), {1, 0, 2, 3}), plain[i].fill,
+                     plain[i].low, plain[i].high);
+    emit(seen, ends.name());
+  }
+}
+
 /// Sequences with different numbers of tokens in a call.
 void ssm_scan_ends_cases(const CaseSink& sink) {
-  const auto sources_for = [](ScanSize z, bool scalar_a, const CaseEnds& ends, std::int64_t r) {
-    z.t = ends.tokens;
-    z.s = 1;
-    std::vector<CaseSource> sources = ssm_scan_sources(z, scalar_a, r);
-    sources[5].sizes[3] = r == 0 ? ends.sequences() : r;
-    sources[6].sizes[0] = ends.sequences();
-    sources[7] = ends.source();
-    return sources;
-  };
   const auto emit = [&](const std::vector<CaseSource>& sources, const CaseEnds& ends) {
     emit_case(sink, Params::of(NoParams{}), sources, kSumError, ends.name());
   };
@@ -130,14 +164,14 @@ void ssm_scan_ends_cases(const CaseSink& sink) {
   constexpr ScanSize kMamba2 = {32, 5, 6, 3, 0, 0};
   for (const CaseEnds& ends : cases_of_ends()) {
     for (const std::int64_t states : {0, 6}) {
-      emit(sources_for(kMamba1, false, ends, states), ends);
-      emit(sources_for(kMamba2, true, ends, states), ends);
+      emit(ssm_scan_sources_with_ends(kMamba1, false, ends, states), ends);
+      emit(ssm_scan_sources_with_ends(kMamba2, true, ends, states), ends);
     }
   }
   const CaseEnds ends = usual_ends();
-  emit(sources_for({16, 4, 0, 1, 0, 0}, true, ends, 6), ends);
-  emit(sources_for({0, 4, 4, 1, 0, 0}, true, ends, 6), ends);
-  const std::vector<CaseSource> plain = sources_for(kMamba2, true, ends, 6);
+  emit(ssm_scan_sources_with_ends({16, 4, 0, 1, 0, 0}, true, ends, 6), ends);
+  emit(ssm_scan_sources_with_ends({0, 4, 4, 1, 0, 0}, true, ends, 6), ends);
+  const std::vector<CaseSource> plain = ssm_scan_sources_with_ends(kMamba2, true, ends, 6);
   const auto with = [&](std::size_t i, const CaseSource& source) {
     std::vector<CaseSource> sources = plain;
     sources[i] = source;
@@ -189,7 +223,9 @@ void ssm_scan_cases(const Op&, const CaseSink& sink) {
   with(2,
        filled(seen_as(kF32, {1, 6, 1, 1}, {1, 0, 2, 3}, {2, 1, 0, 0}), Fill::kUniform, -4, -0.1));
   with(1, filled(plain[1], Fill::kUniform, -30, 30));
+  emit(ssm_scan_sources({32, 16, 4, 2, 37, 2}, true, 0));
   ssm_scan_ends_cases(sink);
+  ssm_scan_chunk_cases(sink);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace shunt {
 
 std::string_view to_string(Purpose purpose) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "weights", "mapped weights", "cache", "host cache", "activations", "inputs",
-      "staging", "context",        "code",  "workspace",  "graphs"};
+  static constexpr std::array<std::string_view, 12> kNames = {
+      "weights", "adapters", "mapped weights", "cache", "host cache", "activations",
+      "inputs",  "staging",  "context",        "code",  "workspace",  "graphs"};
   return name_in(kNames, purpose);
 }
 

@@ -50,14 +50,24 @@ class CpuSimdRecurrence : public AtLevel {
   }
 };
 
-TEST_P(CpuSimdRecurrence, AddsElementwiseProducts) {
+TEST_P(CpuSimdRecurrence, SumsProductsOfRows) {
   for (int n = 0; n <= kLongest; ++n) {
-    const Row a = random_row(n);
-    const Row b = random_row(n);
-    const Row before = random_row(n);
-    Row y = before;
-    add_product(test_level(), a.data(), b.data(), y.data(), n);
-    expect_row(y, [&](std::size_t i) { return double{before[i]} + double{a[i]} * b[i]; });
+    std::vector<Row> a;
+    std::vector<Row> b;
+    std::vector<const float*> a_rows;
+    std::vector<const float*> b_rows;
+    for (std::size_t count = 1; count <= 5; ++count) {
+      a_rows.push_back(a.emplace_back(random_row(n)).data());
+      b_rows.push_back(b.emplace_back(random_row(n)).data());
+      Row y = random_row(n);
+      sum_of_products(test_level(), a_rows.data(), b_rows.data(), static_cast<std::int64_t>(count),
+                      y.data(), n);
+      expect_row(y, [&](std::size_t i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < count; ++k) sum += double{a[k][i]} * b[k][i];
+        return sum;
+      });
+    }
   }
 }
 

@@ -193,7 +193,7 @@ def paged_attention_cases(table):
         emit([(1, 18), (2, 3)], type=quantised, d=32, dv=64, heads=2, kv_heads=1, scale=scale)
 
 
-def yarn(dims, base, scale, ext_factor, attn_factor, beta_fast, beta_slow, context):
+def yarn(dims, base, scale, ext_factor, attn_factor, beta_fast, beta_slow, context, whole_pairs):
     """Frequencies and magnitude, as in the listing of the paper's authors."""
     inverse = 1.0 / base ** (torch.arange(0, dims, 2, dtype=torch.float64) / dims)
     if ext_factor == 0:
@@ -202,8 +202,10 @@ def yarn(dims, base, scale, ext_factor, attn_factor, beta_fast, beta_slow, conte
     def correction_dim(rotations):
         return dims * math.log(context / (rotations * 2 * math.pi)) / (2 * math.log(base))
 
-    low = max(math.floor(correction_dim(beta_fast)), 0)
-    high = min(math.ceil(correction_dim(beta_slow)), dims - 1)
+    low, high = correction_dim(beta_fast), correction_dim(beta_slow)
+    if whole_pairs:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dims - 1)
     if low == high:
         high += 0.001
     ramp = ((torch.arange(dims // 2, dtype=torch.float64) - low) / (high - low)).clamp(0, 1)
@@ -214,13 +216,13 @@ def yarn(dims, base, scale, ext_factor, attn_factor, beta_fast, beta_slow, conte
 
 def rotate(x, positions, factors, *, dims, mode="normal", freq_base=10000.0, freq_scale=1.0,
            ext_factor=0.0, attn_factor=1.0, beta_fast=32.0, beta_slow=1.0, original_context=0,
-           sections=None):
+           whole_pairs=True, sections=None):
     """x: [S, T, H, D]."""
     rotated, rest = x[..., :dims], x[..., dims:]
     turned = dims // 2 if mode == "vision" else dims
     frequencies, magnitude = yarn(turned, f32(freq_base), f32(freq_scale), f32(ext_factor),
                                   f32(attn_factor), f32(beta_fast), f32(beta_slow),
-                                  original_context)
+                                  original_context, whole_pairs)
     positions = positions.double()
     if mode == "vision":  # each section begins anew
         angles = torch.cat([torch.outer(p, frequencies[:n]) for p, n in zip(positions, sections)],
@@ -262,6 +264,7 @@ ROPES = [
     {"dims": 16, "mode": "vision", "sections": [4, 4, 0, 0]} | YARN | {"original_context": 4096},
     {"dims": 16, "mode": "vision", "sections": [0, 3, 4, 1], "freq_base": 500.0} | YARN
     | {"ext_factor": 0.5, "beta_fast": 8.0, "beta_slow": 2.0, "original_context": 1024},
+    {"dims": 16, "mode": "neox", "whole_pairs": False} | YARN | {"original_context": 4096},
 ]
 
 

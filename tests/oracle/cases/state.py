@@ -254,6 +254,28 @@ def gated_delta_net(table):
                       [0, 1, 2, 3, 4], states, ids, ends, scale=0.5)
 
 
+def chunked(table):
+    """Sequences of more tokens than a device computes at once, with decays from none to all."""
+    for low, shares in [(-1.0, None), (-60.0, None), (0.0, 1.0), (-0.01, 0.0)]:
+        random = table.random(f"gated_delta_net of many tokens {low}")
+        q, k = (F.normalize(random.normal(1, 43, 1, K), dim=-1) for _ in range(2))
+        v = random.normal(1, 43, 2, 12)
+        beta = random.uniform(0, 1, 1, 43, 2, 1) if shares is None else torch.full((1, 43, 2, 1),
+                                                                                  shares)
+        gate = random.uniform(low, 0, 1, 43, 2, 1) if low < 0 else torch.zeros(1, 43, 2, 1)
+        states = random.normal(2, 2, 12, K)
+        add_with_ends(table, "gated_delta_net", walk_gated_delta_net(0.5), [q, k, v, gate, beta],
+                      [0, 1, 2, 3, 4], states, None, [7, 43], scale=0.5)
+    for low, high in [(-2, 2), (-30, 30)]:
+        random = table.random(f"ssm_scan of many tokens {low}")
+        x, dt = random.normal(1, 43, 2, 12), random.uniform(low, high, 1, 43, 2)
+        a = -random.uniform(0.1, 2, 2, 1)
+        b, c = random.normal(1, 43, 1, 4), random.normal(1, 43, 1, 4)
+        states = random.normal(2, 2, 12, 4)
+        add_with_ends(table, "ssm_scan", walk_ssm_scan, [x, dt, a, b, c], [0, 1, 3, 4], states,
+                      None, [7, 43])
+
+
 def cases(table):
-    for each in (ssm_conv, ssm_scan, rwkv_wkv6, rwkv_wkv7, gated_linear_attn, gated_delta_net):
+    for each in (ssm_conv, ssm_scan, rwkv_wkv6, rwkv_wkv7, gated_linear_attn, gated_delta_net, chunked):
         each(table)

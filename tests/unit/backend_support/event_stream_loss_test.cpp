@@ -46,6 +46,21 @@ TEST(EventStream, LostDeviceFailsAllLaterCalls) {
   EXPECT_TRUE(done->wait());
 }
 
+TEST(EventStream, CallsForADeviceMayBlockIfItsVendorSaysSo) {
+  for (const bool hung : {false, true}) {
+    TestWorld world;
+    FakeDevice device("a0");
+    FakeStream a(world, device);
+    const auto done = a.event();
+    FakeBinding n1("n1");
+    ASSERT_TRUE(a.run(n1, {}, done.get()));
+    a.native->get_stuck(hung);
+    EXPECT_FALSE(done->wait());
+    EXPECT_TRUE(device.health->is_lost());
+    EXPECT_EQ(device.health->is_hung(), hung);
+  }
+}
+
 TEST(EventStream, DeviceThatCannotRecoverIsLost) {
   OneStream one;
   auto& [world, device, a, done, second, third] = one;

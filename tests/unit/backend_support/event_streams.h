@@ -95,10 +95,12 @@ class FakeNative final : public WorldNativeStream {
   bool busy = true;
   bool waiting = false;  ///< its queue has no room at the moment
   bool full = false;     ///< its queue has no room within the timeout
-  /// The device is lost, and the work that it was given never ends.
-  void get_stuck() {
+  /// The device is lost, and the work that it was given never ends. `hung`: its vendor says so.
+  void get_stuck(bool hung = false) {
     queue().stop();
-    stuck_ = {fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}), 0, true};
+    stuck_ = {.error = fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}),
+              .lost = true,
+              .hung = hung};
   }
 
  protected:

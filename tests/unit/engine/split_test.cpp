@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -568,6 +570,7 @@ class OneVector final : public ModelDefinition {
   Result<LossGraph> build_loss(GraphBuilder&, const LossShape&) const override {
     return LossGraph();
   }
+  const std::set<std::string>& keys() const override { return keys_; }
   std::vector<ModelWeight> weights() const override { return {}; }
   std::shared_ptr<const ModelDefinition> with_output_apart() const override { return nullptr; }
   std::vector<SplitGroup> split_groups() const override {
@@ -575,6 +578,7 @@ class OneVector final : public ModelDefinition {
   }
 
  private:
+  std::set<std::string> keys_;
   ModelShape shape_;
   gguf::TensorInfo info_;
 };

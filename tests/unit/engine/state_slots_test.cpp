@@ -45,8 +45,8 @@ class Account {
   void start_step(std::int64_t sequence, std::int64_t most) {
     const std::int64_t position = slots.position(sequence);
     const std::int64_t end = std::min(
-        StateSlots::step_end(position, pool.length(sequence), pool.length(sequence)), most);
-    const SlotPair pair = slots.begin(sequence, end, pool.length(sequence));
+        StateSlots::step_end(position, pool.length(sequence), {pool.length(sequence)}), most);
+    const SlotPair pair = slots.begin(sequence, end, {pool.length(sequence)});
     EXPECT_NE(pair.target, StateSlots::kZero);
     EXPECT_EQ(content[to_size(pair.source)], first(sequence, position)) << "slot " << pair.source;
     content[to_size(pair.target)] = first(sequence, end);
@@ -95,21 +95,27 @@ Tokens range(std::int32_t first, std::int64_t count) {
 }
 
 TEST(StateSlots, StepsEndAtRegularDistancesAndAtAPromptsLastWholeBlock) {
-  EXPECT_EQ(StateSlots::step_end(0, 700, 700), 512);
-  EXPECT_EQ(StateSlots::step_end(512, 700, 700), 640);
-  EXPECT_EQ(StateSlots::step_end(640, 700, 700), 700);
-  EXPECT_EQ(StateSlots::step_end(700, 701, 701), 701);
-  EXPECT_EQ(StateSlots::step_end(0, 64, 64), 64);
-  EXPECT_EQ(StateSlots::step_end(0, 65, 65), 64);
-  EXPECT_EQ(StateSlots::step_end(500, 520, 520), 512);
+  EXPECT_EQ(StateSlots::step_end(0, 700, {700}), 512);
+  EXPECT_EQ(StateSlots::step_end(512, 700, {700}), 640);
+  EXPECT_EQ(StateSlots::step_end(640, 700, {700}), 700);
+  EXPECT_EQ(StateSlots::step_end(700, 701, {701}), 701);
+  EXPECT_EQ(StateSlots::step_end(0, 64, {64}), 64);
+  EXPECT_EQ(StateSlots::step_end(0, 65, {65}), 64);
+  EXPECT_EQ(StateSlots::step_end(500, 520, {520}), 512);
   // The end of the prompt is not known.
-  EXPECT_EQ(StateSlots::step_end(0, 300, 0), 300);
-  EXPECT_EQ(StateSlots::step_end(300, 700, 0), 512);
+  EXPECT_EQ(StateSlots::step_end(0, 300, {0}), 300);
+  EXPECT_EQ(StateSlots::step_end(300, 700, {0}), 512);
   // The prompt ends in a later call. Its last whole block ends at 256.
-  EXPECT_EQ(StateSlots::step_end(0, 200, 300), 200);
-  EXPECT_EQ(StateSlots::step_end(200, 290, 300), 256);
-  EXPECT_EQ(StateSlots::step_end(256, 290, 300), 290);
-  EXPECT_EQ(StateSlots::step_end(0, 256, 300), 256);
+  EXPECT_EQ(StateSlots::step_end(0, 200, {300}), 200);
+  EXPECT_EQ(StateSlots::step_end(200, 290, {300}), 256);
+  EXPECT_EQ(StateSlots::step_end(256, 290, {300}), 290);
+  EXPECT_EQ(StateSlots::step_end(0, 256, {300}), 256);
+  // Messages end at 70, 128, 300 and 1000.
+  const std::vector<std::int64_t> messages = {300, 70, 1000, 128};
+  const TextEnds ends = {720, messages};
+  std::vector<std::int64_t> stops;
+  for (std::int64_t at = 0; at < 720; stops.push_back(at)) at = StateSlots::step_end(at, 720, ends);
+  EXPECT_EQ(stops, (std::vector<std::int64_t>{64, 128, 256, 512, 704, 720}));
 }
 
 TEST(StateSlots, ASequenceGoesBackToTheLastCheckpointBefore) {

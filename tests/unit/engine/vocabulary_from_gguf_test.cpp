@@ -31,6 +31,12 @@ gguf::Array integers(std::vector<std::int64_t> values) {
   return array;
 }
 
+gguf::Array bytes(std::vector<std::int64_t> values, gguf::ValueType type = gguf::ValueType::kU8) {
+  gguf::Array array = integers(std::move(values));
+  array.type = type;
+  return array;
+}
+
 /// The vocabulary of a file with the metadata that `fill` writes.
 Result<text::Vocabulary> read(const std::function<void(gguf::Writer&)>& fill) {
   gguf::Writer writer;
@@ -66,6 +72,14 @@ TEST(VocabularyFromGguf, ReadsEveryKey) {
     writer.add_bool("tokenizer.ggml.add_bos_token", false);
     writer.add_bool("tokenizer.ggml.add_eos_token", true);
     writer.add_bool("tokenizer.ggml.add_space_prefix", false);
+    writer.add_u32("tokenizer.ggml.cls_token_id", 0);
+    writer.add_u32("tokenizer.ggml.mask_token_id", 2);
+    writer.add_bool("tokenizer.ggml.add_sep_token", true);
+    writer.add_bool("tokenizer.ggml.remove_extra_whitespaces", false);
+    writer.add_bool("tokenizer.ggml.normalizer.lowercase", true);
+    writer.add_bool("tokenizer.ggml.normalizer.strip_accents", false);
+    writer.add_array("tokenizer.ggml.precompiled_charsmap", bytes({0, 128, 255}));
+    writer.add_array("tokenizer.shunt.added_token_rules", bytes({0, 5, 2}));
   });
   ASSERT_TRUE(vocabulary) << vocabulary.error().message();
   EXPECT_EQ(vocabulary->model, "llama");
@@ -85,6 +99,48 @@ TEST(VocabularyFromGguf, ReadsEveryKey) {
   EXPECT_EQ(vocabulary->add_bos, false);
   EXPECT_EQ(vocabulary->add_eos, true);
   EXPECT_EQ(vocabulary->add_space_prefix, false);
+  EXPECT_EQ(vocabulary->cls, 0);
+  EXPECT_EQ(vocabulary->mask, 2);
+  EXPECT_EQ(vocabulary->add_sep, true);
+  EXPECT_EQ(vocabulary->remove_extra_whitespaces, false);
+  EXPECT_EQ(vocabulary->lower_case, true);
+  EXPECT_EQ(vocabulary->strip_accents, false);
+  EXPECT_EQ(vocabulary->charsmap, std::string("\0\x80\xFF", 3));
+  EXPECT_TRUE(vocabulary->tokens[1].rules.strip_left && vocabulary->tokens[1].rules.single_word);
+  EXPECT_FALSE(vocabulary->tokens[1].rules.strip_right);
+  EXPECT_TRUE(vocabulary->tokens[2].rules.strip_right);
+}
+
+TEST(VocabularyFromGguf, ReadsCharsmapsOfSignedBytes) {
+  const auto vocabulary = read([](gguf::Writer& writer) {
+    fill_tokens(writer);
+    writer.add_array("tokenizer.ggml.precompiled_charsmap",
+                     bytes({0, -128, -1}, gguf::ValueType::kI8));
+  });
+  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
+  EXPECT_EQ(vocabulary->charsmap, std::string("\0\x80\xFF", 3));
+}
+
+TEST(VocabularyFromGguf, ReadsWhatWasAdded) {
+  const auto written = read([](gguf::Writer& writer) {
+    text::Vocabulary vocabulary;
+    vocabulary.model = "t5";
+    vocabulary.tokens = {{"<unk>", 0, text::TokenType::kUnknown},
+                         {"a", -1.5f},
+                         {"[M]", 0, text::TokenType::kControl, {.strip_left = true}}};
+    vocabulary.charsmap = "\x01\xFE";
+    vocabulary.mask = 2;
+    vocabulary.remove_extra_whitespaces = false;
+    add_vocabulary(writer, vocabulary);
+  });
+  ASSERT_TRUE(written) << written.error().message();
+  EXPECT_EQ(written->model, "t5");
+  EXPECT_EQ(written->tokens[1].score, -1.5f);
+  EXPECT_TRUE(written->tokens[2].rules.strip_left);
+  EXPECT_FALSE(written->tokens[2].rules.strip_right);
+  EXPECT_EQ(written->charsmap, "\x01\xFE");
+  EXPECT_EQ(written->mask, 2);
+  EXPECT_EQ(written->remove_extra_whitespaces, false);
 }
 
 TEST(VocabularyFromGguf, MissingKeysLeaveTheDefaults) {
@@ -94,6 +150,15 @@ TEST(VocabularyFromGguf, MissingKeysLeaveTheDefaults) {
   EXPECT_EQ(vocabulary->tokens[1].type, text::TokenType::kNormal);
   EXPECT_EQ(vocabulary->bos, std::nullopt);
   EXPECT_EQ(vocabulary->add_bos, std::nullopt);
+}
+
+TEST(VocabularyFromGguf, APaddingIdBehindTheTokensIsNone) {
+  const auto vocabulary = read([](gguf::Writer& writer) {
+    fill_tokens(writer);
+    writer.add_u32("tokenizer.ggml.padding_token_id", 3);
+  });
+  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
+  EXPECT_EQ(vocabulary->pad, std::nullopt);
 }
 
 TEST(VocabularyFromGguf, ErrorNamesFileAndKey) {
@@ -128,6 +193,12 @@ TEST(VocabularyFromGguf, ErrorNamesFileAndKey) {
        with([](gguf::Writer& w) { w.add_u32("tokenizer.ggml.token_type", 1); })},
       {"tokenizer.ggml.token_type of token 1 is 7", kBadFile, with([](gguf::Writer& w) {
          w.add_array("tokenizer.ggml.token_type", integers({1, 7, 1}));
+       })},
+      {"tokenizer.shunt.added_token_rules of token 2 is 8", kBadFile, with([](gguf::Writer& w) {
+         w.add_array("tokenizer.shunt.added_token_rules", bytes({0, 7, 8}));
+       })},
+      {"elements of tokenizer.ggml.precompiled_charsmap", kBadFile, with([](gguf::Writer& w) {
+         w.add_array("tokenizer.ggml.precompiled_charsmap", integers({1, 2}));
        })},
       {"tokenizer.ggml.bos_token_id is 3", kBadFile,
        with([](gguf::Writer& w) { w.add_u32("tokenizer.ggml.bos_token_id", 3); })},

@@ -32,6 +32,7 @@ struct Sizes {
   bool reuse = false;
   std::int64_t blocks = 64;         ///< of the pool
   std::int64_t blocks_missing = 0;  ///< of each cache
+  std::int64_t host_slots = 0;
 };
 
 /// A part of a step that is under way.
@@ -53,6 +54,10 @@ class Account {
         batch(sizes.batch) {
     for (const WindowRows::Window& window : windows_of(sizes))
       content.emplace_back(to_size(window.rows), kUnknown);
+    pool.set_host_slots(sizes.host_slots);
+    rows.set_host_slots(sizes.host_slots);
+    slots.resize(content.size(),
+                 std::vector<std::uint64_t>(to_size(sizes.host_slots * kBlock), kUnknown));
   }
 
   static std::vector<WindowRows::Window> windows_of(const Sizes& sizes) {
@@ -82,11 +87,29 @@ class Account {
     compute({sequence});
   }
 
+  /// Makes the copies from and to the host. Steps under way may still read blocks that get rows.
+  void copy_windows() {
+    while (rows.writes_pending() && !under_way.empty()) finish_step();
+    for (std::int64_t i = 0; i < rows.windows(); ++i) {
+      for (; !rows.pending(i).empty(); rows.mark_copied(i)) {
+        const BlockCopy next = rows.pending(i).front();
+        const bool saves = next.way == CopyWay::kToHost;
+        const auto& from = saves ? content[to_size(i)] : slots[to_size(i)];
+        auto& to = saves ? slots[to_size(i)] : content[to_size(i)];
+        std::copy_n(from.begin() + next.from * kBlock, next.rows, to.begin() + next.to * kBlock);
+        ++(saves ? saved : brought_back);
+      }
+    }
+  }
+
   void copy_pending() {
+    rows.follow_to_host();
+    copy_windows();
     while (!pool.pending().empty()) {
       const BlockCopy next = pool.pending().front();
-      for (std::int64_t i = 0; i < rows.windows(); ++i) {
+      for (std::int64_t i = 0; next.way == CopyWay::kInCache && i < rows.windows(); ++i) {
         const auto made = rows.copy(i, next);
+        copy_windows();
         if (!made) continue;
         auto& all = content[to_size(i)];
         std::copy_n(all.begin() + made->from * kBlock, made->rows, all.begin() + made->to * kBlock);
@@ -136,6 +159,7 @@ class Account {
       parts.push_back({sequence, start, end});
       count += end - start;
     }
+    copy_windows();
     for (const Part& part : parts) expect_rows_before(part);
     for (const Part& part : parts) write(part);
     rows.pass();
@@ -232,11 +256,14 @@ class Account {
   WindowRows rows;
   std::int64_t batch;
   std::vector<std::vector<std::uint64_t>> content;  ///< by window and row: kUnknown, or the tokens
+  std::vector<std::vector<std::uint64_t>> slots;    ///< of the host: the same
   std::vector<std::vector<Part>> under_way;         ///< by step
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>,
            std::pair<std::int64_t, std::vector<std::int64_t>>>
       last_tables;  ///< by window, sequence and first token
   bool failed = false;
+  std::int64_t saved = 0;
+  std::int64_t brought_back = 0;
 };
 
 Tokens range(std::int32_t first, std::int64_t count) {
@@ -515,6 +542,74 @@ TEST(WindowRows, LostContentIsNotUsed) {
   EXPECT_EQ(account.compute({0}), 1001);
 }
 
+TEST(WindowRows, RowsComeBackFromTheHost) {
+  Account account({.windows = {40, 500}, .batch = 64, .blocks = 400, .host_slots = 400});
+  account.append(0, range(0, 3000));
+  account.compute({0});
+  for (const std::int64_t length : {2500, 1011, 64, 63, 1}) {
+    account.truncate(0, length);
+    account.append(0, {-1});
+    EXPECT_EQ(account.compute({0}), 1) << length;
+  }
+}
+
+/// Of a window that is larger than the context, the cache has as many blocks as the pool.
+TEST(WindowRows, RowsOutliveTheirBlocksInThePool) {
+  for (const std::int64_t window : {40, 2000}) {
+    Account account(
+        {.windows = {window}, .batch = 64, .reuse = true, .blocks = 20, .host_slots = 400});
+    for (int round = 0; round < 3; ++round) {
+      for (const std::int32_t text : {1000, 2000, 3000}) {
+        account.truncate(0, 0);
+        account.append(0, range(text, 15 * kBlock + 1));
+        EXPECT_EQ(account.compute({0}), round == 0 ? 15 * kBlock + 1 : 1) << window;
+      }
+    }
+  }
+}
+
+/// The host keeps the blocks that were given away last.
+TEST(WindowRows, HostWithFewSlotsKeepsTheLastRows) {
+  Account account({.windows = {40}, .batch = 64, .blocks = 100, .host_slots = 10});
+  account.append(0, range(0, 50 * kBlock));
+  account.compute({0});
+  account.truncate(0, 42 * kBlock);
+  account.append(0, {-1});
+  EXPECT_EQ(account.compute({0}), 1);
+  account.truncate(0, 20 * kBlock);
+  account.append(0, {-1});
+  EXPECT_EQ(account.compute({0}), 20 * kBlock + 1);
+}
+
+/// Blocks that are given away for those of a text need slots, too.
+TEST(WindowRows, TextsInTurnDoNotTakeEachOthersSlotsWhileTheyComeBack) {
+  struct Case {
+    std::int64_t window;
+    std::int64_t blocks;  // of a text
+    std::int64_t first_slots, last_slots;
+  };
+  for (const Case& each : {Case{128, 10, 14, 20}, Case{1024, 40, 60, 64}}) {
+    bool came_back = false;
+    for (std::int64_t slots = each.first_slots; slots <= each.last_slots; ++slots) {
+      SCOPED_TRACE(slots);
+      Account account({.windows = {each.window},
+                       .batch = 64,
+                       .reuse = true,
+                       .blocks = 4 * each.blocks,
+                       .host_slots = slots});
+      for (int round = 0; round < 4; ++round) {
+        for (const std::int32_t text : {10000, 20000, 30000}) {
+          account.truncate(0, 0);
+          account.append(0, range(text, each.blocks * kBlock + 1));
+          account.compute({0});
+        }
+      }
+      came_back = came_back || account.brought_back > 0;
+    }
+    EXPECT_TRUE(came_back);
+  }
+}
+
 /// With as many blocks as the pool, nothing is ever computed again.
 TEST(WindowRows, WholeCachesLoseNothing) {
   Account account({.windows = {3000}, .sequences = 2, .blocks = 64});
@@ -533,9 +628,16 @@ TEST(WindowRows, AnyOperationsKeepTheRowsThatStepsRead) {
     std::vector<std::int64_t> windows;
     std::int64_t batch;
     bool reuse;
+    std::int64_t host_slots = 0;
   };
-  const std::vector<Case> cases = {
-      {{40}, 64, true}, {{1, 130}, 100, false}, {{65, 66, 400}, 512, true}, {{200}, 1, false}};
+  const std::vector<Case> cases = {{{40}, 64, true},
+                                   {{1, 130}, 100, false},
+                                   {{65, 66, 400}, 512, true},
+                                   {{200}, 1, false},
+                                   {{40}, 64, true, 30},
+                                   {{1, 130}, 100, false, 500},
+                                   {{65, 400}, 200, true, 500},
+                                   {{40}, 300, false, 40}};
   for (std::size_t which = 0; which < cases.size(); ++which) {
     std::mt19937 random(static_cast<unsigned>(which) + 1);
     const auto below = [&](std::int64_t n) {
@@ -546,7 +648,8 @@ TEST(WindowRows, AnyOperationsKeepTheRowsThatStepsRead) {
                      .sequences = kSequences,
                      .batch = cases[which].batch,
                      .reuse = cases[which].reuse,
-                     .blocks = 120});
+                     .blocks = 120,
+                     .host_slots = cases[which].host_slots});
     const auto all = first_sequences(kSequences);
     for (int operation = 0; operation < 2500; ++operation) {
       const std::int64_t sequence = below(kSequences);
@@ -593,6 +696,8 @@ TEST(WindowRows, AnyOperationsKeepTheRowsThatStepsRead) {
         ASSERT_LE(account.rows.position(i), account.pool.length(i)) << "operation " << operation;
     }
     for (const std::int64_t i : all) account.truncate(i, 0);
+    EXPECT_EQ(account.saved > 20, cases[which].host_slots > 0) << account.saved;
+    EXPECT_EQ(account.brought_back > 20, cases[which].host_slots > 0) << account.brought_back;
     for (std::int64_t i = 0; i < account.rows.windows(); ++i)
       EXPECT_EQ(account.rows.held(i), 0) << "of window " << account.rows.window(i);
   }

@@ -69,6 +69,12 @@ class GgufSplit : public testing::Test {
   TempFolder folder_;
 };
 
+TEST_F(GgufSplit, APartOfAnotherFileIsRefused) {
+  write(2, {.number = 1, .tensors = {"c"}, .total = 5});
+  expect_error(path(1), ErrorCode::kBadFile,
+               {path(2) + ": a part of a file with 5 tensors; " + path(1) + " is of one with 4"});
+}
+
 TEST_F(GgufSplit, OpensAllPartsAsOneFile) {
   const auto file = File::open(path(1));
   ASSERT_TRUE(file) << file.error().message();

@@ -62,7 +62,19 @@ TEST(TextSpm, AddsBosAndEosAsTheVocabularySays) {
   EXPECT_EQ(make(vocabulary).encode("a").value(), (Ids{9, 2}));
   vocabulary.add_bos.reset();
   vocabulary.bos.reset();
+  vocabulary.tokens[1].text = "<other>";
   EXPECT_FALSE(make(vocabulary).adds_bos());
+}
+
+TEST(TextSpm, TakesTheUsualBosAndEosWhereAFileNamesNone) {
+  Vocabulary vocabulary = testing::spm_vocabulary();
+  vocabulary.bos.reset();
+  vocabulary.eos.reset();
+  vocabulary.add_eos = true;
+  EXPECT_EQ(make(vocabulary).encode("a").value(), (Ids{1, 9, 2}));
+  vocabulary.bos = 14;
+  vocabulary.eos = 15;
+  EXPECT_EQ(make(vocabulary).encode("a").value(), (Ids{14, 9, 15}));
 }
 
 TEST(TextSpm, WritesACharacterWithoutATokenAsItsBytes) {

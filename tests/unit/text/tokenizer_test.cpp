@@ -1,6 +1,7 @@
 // Properties of every kind of tokenizer: checks, special ids, long texts, threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <limits>
@@ -27,9 +28,9 @@ TEST(Tokenizer, RejectsAnInvalidVocabulary) {
   constexpr auto kInvalid = ErrorCode::kInvalidArgument;
   constexpr auto kUnsupported = ErrorCode::kUnsupported;
   const Case cases[] = {
-      {"\"bert\" (WordPiece)", kUnsupported, [](Vocabulary& v) { v.model = "bert"; }},
-      {"\"llama\" (SentencePiece) and \"gpt2\"", kUnsupported,
-       [](Vocabulary& v) { v.model = "t5"; }},
+      {"\"plamo2\" (PLaMo-2)", kUnsupported, [](Vocabulary& v) { v.model = "plamo2"; }},
+      {"\"llama\" (SentencePiece), \"gpt2\"", kUnsupported,
+       [](Vocabulary& v) { v.model = "replit"; }},
       {"\"martian\", a kind", kUnsupported, [](Vocabulary& v) { v.model = "martian"; }},
       {"no tokens", kInvalid, [](Vocabulary& v) { v.tokens.clear(); }},
       {"BOS token's id is 21", kInvalid, [](Vocabulary& v) { v.bos = 21; }},
@@ -44,11 +45,13 @@ TEST(Tokenizer, RejectsAnInvalidVocabulary) {
        [](Vocabulary& v) {
          v.add_bos = true;
          v.bos.reset();
+         v.tokens[1].text = "<other>";
        }},
       {"EOS token is to be added", kInvalid,
        [](Vocabulary& v) {
          v.add_eos = true;
          v.eos.reset();
+         v.tokens[2].text = "<other>";
        }},
       {"\"klingon\"", kUnsupported, [](Vocabulary& v) { v = bpe_vocabulary("klingon"); }},
       {"merge 1 is \"ab\"", kInvalid,
@@ -94,16 +97,51 @@ TEST(Tokenizer, ListsItsTokens) {
   }
 }
 
-TEST(Tokenizer, EndsGenerationByIdsNotByNames) {
-  Vocabulary vocabulary = spm_vocabulary();
-  vocabulary.eos = 4;
-  vocabulary.eot = 5;
-  vocabulary.eom = 6;
+Ids ends_of(const Vocabulary& vocabulary) {
   const auto tokenizer = Tokenizer::create(vocabulary);
-  ASSERT_TRUE(tokenizer);
-  for (std::int32_t id = -1; id < 22; ++id) {
-    EXPECT_EQ(tokenizer->is_end_of_generation(id), id >= 4 && id <= 6) << id;
+  EXPECT_TRUE(tokenizer) << tokenizer.error().message();
+  const auto ends = tokenizer->ends_of_generation();
+  for (std::int32_t id = -1; id <= tokenizer->size(); ++id) {
+    EXPECT_EQ(tokenizer->is_end_of_generation(id), std::ranges::count(ends, id) == 1) << id;
   }
+  return {ends.begin(), ends.end()};
+}
+
+TEST(Tokenizer, EndsGenerationByTheIdsOfTheFile) {
+  Vocabulary vocabulary = spm_vocabulary();
+  vocabulary.tokens[2].type = TokenType::kNormal;  // "</s>"
+  vocabulary.eos = 6;
+  vocabulary.eot = 5;
+  vocabulary.eom = 5;
+  EXPECT_EQ(ends_of(vocabulary), (Ids{5, 6}));
+}
+
+TEST(Tokenizer, EndsGenerationByControlTokensThatAreKnownTo) {
+  Vocabulary vocabulary = bpe_vocabulary("gpt-2");
+  const auto control = [](const char* text) { return Token{text, 0, TokenType::kControl}; };
+  vocabulary.eos.reset();
+  vocabulary.tokens[0] = control("<|im_start|>");
+  vocabulary.tokens[1] = control("<|im_end|>");
+  vocabulary.tokens[2] = {"<|eot_id|>", 0, TokenType::kNormal};
+  vocabulary.tokens[3] = control("<|user|>");
+  vocabulary.tokens[8] = control("<|end|>");
+  EXPECT_EQ(ends_of(vocabulary), (Ids{1, 8}));
+  vocabulary.tokens[4] = control("<|observation|>");  // GLM: a person's turn ends the model's
+  EXPECT_EQ(ends_of(vocabulary), (Ids{1, 3, 4, 8}));
+  vocabulary.tokens[5] = control("<|return|>");  // gpt-oss: <|end|> ends a message only
+  EXPECT_EQ(ends_of(vocabulary), (Ids{1, 3, 4, 5}));
+}
+
+TEST(Tokenizer, EndsGenerationByUserDefinedTokensThatAreNoTags) {
+  Vocabulary vocabulary = bpe_vocabulary("gpt-2");
+  const auto shown = [](const char* text) { return Token{text, 0, TokenType::kUserDefined}; };
+  vocabulary.eos.reset();
+  vocabulary.tokens[0] = shown("<|tool_response>");  // of files of Gemma 4
+  vocabulary.tokens[1] = {"<turn|>", 0, TokenType::kControl};
+  vocabulary.tokens[2] = shown("</s>");  // a tag of HTML in vocabularies of Gemma
+  vocabulary.tokens[3] = shown("<|end|>");
+  vocabulary.tokens[4] = {"<|im_end|>", 0, TokenType::kNormal};
+  EXPECT_EQ(ends_of(vocabulary), (Ids{0, 1, 3}));
 }
 
 TEST(Tokenizer, LongTextsFinishPromptly) {

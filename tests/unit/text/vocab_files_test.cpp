@@ -22,14 +22,13 @@ constexpr const char* kFolder = SHUNT_TEST_SHARED "/data/vocab";
 
 struct VocabularyFile {
   const char* name;
-  const char*
-      unsupported;  ///< a part of the reason why this build refuses it; null if it must work
+  bool restores_text;  ///< decoding gives every text back as it was
 };
 constexpr VocabularyFile kFiles[] = {
-    {"llama-spm", nullptr},
-    {"gpt-2", nullptr},
-    {"deepseek-coder", nullptr},
-    {"bert-bge", "WordPiece"},
+    {"llama-spm", true},
+    {"gpt-2", true},
+    {"deepseek-coder", true},
+    {"bert-bge", false},
 };
 
 std::string path_of(std::string_view name) {
@@ -76,22 +75,7 @@ class VocabularyFiles : public ::testing::TestWithParam<VocabularyFile> {
   }
 };
 
-class SupportedVocabularyFiles : public VocabularyFiles {};
-
-TEST_P(VocabularyFiles, LoadOrFailWithTheReasonInTheTable) {
-  if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
-  const auto tokenizer = open();
-  if (GetParam().unsupported == nullptr) {
-    ASSERT_TRUE(tokenizer) << tokenizer.error().message();
-    return;
-  }
-  ASSERT_FALSE(tokenizer);
-  EXPECT_EQ(tokenizer.error().code(), ErrorCode::kUnsupported);
-  EXPECT_NE(tokenizer.error().message().find(GetParam().unsupported), std::string::npos)
-      << tokenizer.error().message();
-}
-
-TEST_P(SupportedVocabularyFiles, MatchTheIdsOfTheModelsOwnTokenizer) {
+TEST_P(VocabularyFiles, MatchTheIdsOfTheModelsOwnTokenizer) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
@@ -103,12 +87,14 @@ TEST_P(SupportedVocabularyFiles, MatchTheIdsOfTheModelsOwnTokenizer) {
     const auto ids = tokenizer->encode(texts[i], {.add_special = false, .parse_special = false});
     ASSERT_TRUE(ids) << ids.error().message();
     EXPECT_EQ(*ids, expected[i]) << "text " << i << ": " << texts[i];
-    EXPECT_EQ(tokenizer->decode(expected[i]).value(), texts[i]);
+    if (GetParam().restores_text) {
+      EXPECT_EQ(tokenizer->decode(expected[i]).value(), texts[i]);
+    }
   }
 }
 
 // Noise of single bytes, parts of characters and strings that tokenizers treat differently.
-TEST_P(SupportedVocabularyFiles, RoundTripRandomBytes) {
+TEST_P(VocabularyFiles, RoundTripRandomBytes) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
@@ -134,16 +120,19 @@ TEST_P(SupportedVocabularyFiles, RoundTripRandomBytes) {
   std::minstd_rand random(1);
   for (int round = 0; round < 500; ++round) {
     std::string noise;
-    for (unsigned length = random() % 40; length > 0; --length) {
+    for (auto length = random() % 40; length > 0; --length) {
       noise += parts[random() % std::size(parts)];
     }
     const auto ids = tokenizer->encode(noise);
     ASSERT_TRUE(ids) << ids.error().message();
-    EXPECT_EQ(tokenizer->decode(*ids).value(), text::sanitize_utf8(noise).text);
+    const std::string text = tokenizer->decode(*ids).value();
+    if (GetParam().restores_text) {
+      EXPECT_EQ(text, text::sanitize_utf8(noise).text);
+    }
   }
 }
 
-TEST_P(SupportedVocabularyFiles, TokenizeLongTextsPromptly) {
+TEST_P(VocabularyFiles, TokenizeLongTextsPromptly) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
@@ -153,7 +142,9 @@ TEST_P(SupportedVocabularyFiles, TokenizeLongTextsPromptly) {
     const auto ids = tokenizer->encode(text);
     ASSERT_TRUE(ids) << ids.error().message();
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
-    EXPECT_EQ(tokenizer->decode(*ids).value(), text);
+    if (GetParam().restores_text) {
+      EXPECT_EQ(tokenizer->decode(*ids).value(), text);
+    }
   }
 }
 
@@ -163,16 +154,7 @@ std::string name_of(const ::testing::TestParamInfo<VocabularyFile>& test) {
   return name;
 }
 
-std::vector<VocabularyFile> supported_files() {
-  std::vector<VocabularyFile> files;
-  std::ranges::copy_if(kFiles, std::back_inserter(files),
-                       [](const VocabularyFile& file) { return file.unsupported == nullptr; });
-  return files;
-}
-
 INSTANTIATE_TEST_SUITE_P(Unit, VocabularyFiles, ::testing::ValuesIn(kFiles), name_of);
-INSTANTIATE_TEST_SUITE_P(Unit, SupportedVocabularyFiles, ::testing::ValuesIn(supported_files()),
-                         name_of);
 
 // A file that is missing from the table would never be tested.
 TEST(VocabularyFolder, EveryFileIsInTheTable) {

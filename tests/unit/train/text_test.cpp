@@ -27,9 +27,14 @@ text::Tokenizer bytes(bool has_ends = true) {
   for (int i = 0; i < 256; ++i) {
     vocabulary.tokens.push_back({fmt::format("<0x{:02X}>", i), 0, text::TokenType::kByte});
   }
-  if (has_ends) {
-    vocabulary.bos = kBos;
-    vocabulary.eos = kEos;
+  vocabulary.bos = kBos;
+  vocabulary.eos = kEos;
+  if (!has_ends) {
+    // The usual texts would be taken for these tokens.
+    vocabulary.bos.reset();
+    vocabulary.eos.reset();
+    vocabulary.tokens[kBos].text = "<begin>";
+    vocabulary.tokens[kEos].text = "<end>";
   }
   vocabulary.add_space_prefix = false;
   return *text::Tokenizer::create(std::move(vocabulary));

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "backends/cpu/kernels/recurrence.h"
+#include "backends/cpu/kernels/recurrence_chunks.h"
 #include "backends/cpu/simd/recurrence.h"
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/state.h"
@@ -12,7 +12,7 @@ namespace {
 /// A row of the state belongs to one output, with an element for each channel of the key. With the
 /// decay e, the product of the key and the decayed row is dot(k, e * state) = dot(e * k, state). So
 /// the row is written once.
-class GatedDeltaNet final : public HeadRecurrence {
+class GatedDeltaNet final : public ChunkedRecurrence {
  public:
   const Op& op() const override { return gated_delta_net_op(); }
 
@@ -20,6 +20,18 @@ class GatedDeltaNet final : public HeadRecurrence {
   std::size_t states_source() const override { return 5; }
   /// For e and e * k.
   std::int64_t worker_floats(std::int64_t room) const override { return 2 * room; }
+
+  ChunkSources chunk_sources() const override { return {.keys = 1, .queries = 0, .values = 2}; }
+  ChunkRule rule(const Call& call) const override {
+    return {.one_decay = call.sources[3].sizes[0] == 1,
+            .corrects = true,
+            .scale = call.params->get<GatedDeltaNetParams>().scale};
+  }
+  TokenNumbers numbers(const HeadWalk& walk, std::int64_t token) const override {
+    const auto& sources = walk.call.sources;
+    return {.decay = std::exp(number(sources[3], 0, walk.head, token, walk.slice)),
+            .share = number(sources[4], 0, walk.head, token, walk.slice)};
+  }
 
   void step_token(const HeadWalk& walk, std::int64_t token) const override {
     const float scale = walk.call.params->get<GatedDeltaNetParams>().scale;
@@ -43,7 +55,7 @@ class GatedDeltaNet final : public HeadRecurrence {
       simd::mul(walk.call.level(), k, decay, decayed_key, keys);
     }
     float* y = walk.output(token, values);
-    for (std::int64_t j = 0; j < values; ++j) {
+    for (std::int64_t j = walk.begin; j < walk.end; ++j) {
       float* state = walk.state + j * keys;
       const float change = beta * (v[j] - simd::dot(walk.call.level(), decayed_key, state, keys));
       y[j] =

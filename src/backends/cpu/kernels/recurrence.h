@@ -1,5 +1,5 @@
-// The common code of kernels of recurrences: an item is one head of one sequence, which walks its
-// tokens with its state where the result has it.
+// The common code of kernels of recurrences: an item is one head of one sequence, or some of its
+// values, which walks its tokens with its state where the result has it.
 #pragma once
 
 #include <optional>
@@ -73,11 +73,14 @@ inline void clear_outputs(const Call& call, const SequenceTokens& tokens, std::i
 /// A head of a sequence, as an item walks over it.
 struct HeadWalk {
   const Call& call;
+  std::size_t states_source;
   std::int64_t head;
   std::int64_t slice;  ///< SequenceTokens::slice
   float* state;        ///< sizes 0 and 1 of `states`, contiguous: read and written
-  float* scratch;      ///< worker_floats(); of this worker only
-  float* rooms;        ///< for rows of sources, `room` floats each
+  std::int64_t begin;  ///< rows of the state that are walked, up to `end`: size 1 of `states`
+  std::int64_t end;
+  float* scratch;  ///< worker_floats(); of this worker only
+  float* rooms;    ///< for rows of sources, `room` floats each
   std::int64_t room;
 
   /// Row (head, token) of source i, [.., heads, T, S].
@@ -85,6 +88,14 @@ struct HeadWalk {
     const TensorArg& source = call.sources[i];
     return view_f32(source, source.row(of_head, token, slice), 0, source.sizes[0],
                     rooms + static_cast<std::int64_t>(i) * room);
+  }
+  /// The head that is `heads` after this one.
+  HeadWalk after(std::int64_t heads) const {
+    const Sizes& states = call.sources[states_source].sizes;
+    HeadWalk next = *this;
+    next.head += heads;
+    next.state += heads * states[0] * states[1];
+    return next;
   }
   /// The outputs of this head for a token, `count` of them.
   float* output(std::int64_t token, std::int64_t count) const {
@@ -95,36 +106,33 @@ struct HeadWalk {
 /// For ops whose source `states_source`, [A, B, H, R], comes last but for ids and ends.
 class HeadRecurrence : public AnyCaseKernel {
  public:
-  std::int64_t items(const Call& call, int) const final {
-    const std::int64_t heads = call.sources[states_source()].sizes[2];
-    return ceil_div(heads, heads_per_item(call)) * sequences_of(call).count();
-  }
-  std::size_t worker_scratch(const NodeView& node, const CpuTarget&) const final {
+  std::int64_t items(const Call& call, int) const final { return cut(call).items(); }
+  std::size_t worker_scratch(const NodeView& node, const CpuTarget& target) const final {
     std::int64_t room = 0;
     for (std::size_t i = 0; i < states_source(); ++i) room = std::max(room, node.source(i).size(0));
-    const std::int64_t rooms = room * static_cast<std::int64_t>(states_source());
-    return static_cast<std::size_t>(rooms + worker_floats(room)) * sizeof(float);
+    return static_cast<std::size_t>(token_floats(room)) * sizeof(float) + chunk_bytes(node, target);
   }
 
   Fault run(const Call& call, int, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const final {
-    const std::int64_t heads = call.sources[states_source()].sizes[2];
-    const std::int64_t step = heads_per_item(call);
-    const std::int64_t groups = ceil_div(heads, step);
     const Sequences sequences = sequences_of(call);
-    for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t s = item / groups;
-      const auto tokens = sequences.tokens(s);
+    const Cut all = cut(call);
+    for (std::int64_t number = begin; number < end; ++number) {
+      const Item item = all.item(number);
+      const auto tokens = sequences.tokens(item.sequence);
       if (!tokens) return Fault::kIndexOutOfRange;
-      const std::int64_t first = item % groups * step;
-      const std::int64_t count = std::min(step, heads - first);
-      if (sequences.is_idle(s)) {
-        const std::int64_t channels = call.result.sizes[0] / heads;
-        clear_outputs(call, *tokens, first * channels, count * channels);
+      if (sequences.is_idle(item.sequence)) {
+        const std::int64_t channels = call.result.sizes[0] / all.heads;
+        for (std::int64_t head = item.first_head; head < item.last_head; ++head) {
+          // Rows of states that are cut are channels.
+          const bool whole = all.slices == 1;
+          clear_outputs(call, *tokens, head * channels + (whole ? 0 : item.first_row),
+                        whole ? channels : item.last_row - item.first_row);
+        }
         continue;
       }
-      if (sequences.state_id(s) < 0) return Fault::kIndexOutOfRange;
-      walk(call, s, *tokens, {first, first + count}, as_f32(scratch));
+      if (sequences.state_id(item.sequence) < 0) return Fault::kIndexOutOfRange;
+      walk(call, *tokens, item, as_f32(scratch));
     }
     return Fault::kNone;
   }
@@ -133,40 +141,110 @@ class HeadRecurrence : public AnyCaseKernel {
   virtual std::size_t states_source() const = 0;
   /// Heads that an item walks side by side: more than one where a head is small.
   virtual std::int64_t heads_per_item(const Call&) const { return 1; }
+  /// Rows of a state that an item has at least, where these do not depend on each other and each
+  /// gives one output. 0: all rows.
+  virtual std::int64_t least_rows() const { return 0; }
   /// Floats of scratch; `room` is the length of the longest row of a source.
   virtual std::int64_t worker_floats(std::int64_t room) const { return room; }
   virtual void step_token(const HeadWalk& walk, std::int64_t token) const = 0;
-
- private:
-  struct Heads {
-    std::int64_t first;
-    std::int64_t last;
-  };
+  /// Walks as many first tokens of `heads` heads as are computed in chunks; the number of these.
+  /// The memory has chunk_bytes().
+  virtual std::int64_t walk_chunks(const HeadWalk& /*first*/, std::int64_t /*heads*/,
+                                   const SequenceTokens&, float* /*memory*/) const {
+    return 0;
+  }
+  virtual std::size_t chunk_bytes(const NodeView&, const CpuTarget&) const { return 0; }
 
   Sequences sequences_of(const Call& call) const { return {call, states_source(), 3}; }
 
-  void walk(const Call& call, std::int64_t s, const SequenceTokens& tokens, const Heads& heads,
-            float* rooms) const {
+ private:
+  struct Item {
+    std::int64_t sequence;
+    std::int64_t first_head;
+    std::int64_t last_head;
+    std::int64_t first_row;
+    std::int64_t last_row;
+  };
+  /// How the states of a call are cut. Results do not depend on it.
+  struct Cut {
+    std::int64_t sequences;
+    std::int64_t heads;
+    std::int64_t heads_per_item;
+    std::int64_t rows;    ///< of a state
+    std::int64_t pieces;  ///< of the least rows, in a state
+    std::int64_t least;   ///< rows of a piece
+    std::int64_t slices;  ///< of a state: at most as many as pieces
+
+    std::int64_t groups() const { return ceil_div(heads, heads_per_item); }
+    std::int64_t items() const { return sequences * groups() * slices; }
+    Item item(std::int64_t number) const {
+      const std::int64_t slice = number % slices;
+      const std::int64_t first = number / slices % groups() * heads_per_item;
+      return {.sequence = number / (slices * groups()),
+              .first_head = first,
+              .last_head = std::min(first + heads_per_item, heads),
+              .first_row = std::min(pieces * slice / slices * least, rows),
+              .last_row = std::min(pieces * (slice + 1) / slices * least, rows)};
+    }
+  };
+
+  /// States are cut where there are fewer heads than keep all threads at work.
+  Cut cut(const Call& call) const {
+    constexpr std::int64_t kItemsOfAThread = 4;
+    const Sizes& states = call.sources[states_source()].sizes;
+    Cut made = {.sequences = sequences_of(call).count(),
+                .heads = states[2],
+                .heads_per_item = heads_per_item(call),
+                .rows = states[1],
+                .pieces = 1,
+                .least = states[1],
+                .slices = 1};
+    const std::int64_t items = made.items();
+    if (least_rows() == 0 || made.rows == 0 || items == 0) return made;
+    made.least = least_rows();
+    made.pieces = ceil_div(made.rows, made.least);
+    made.slices = std::min(made.pieces, ceil_div(kItemsOfAThread * call.threads, items));
+    return made;
+  }
+
+  /// Scratch of a worker for tokens one by one, in floats: a multiple of a cache line.
+  std::int64_t token_floats(std::int64_t room) const {
+    constexpr std::int64_t kLine = 16;
+    const std::int64_t rooms = room * static_cast<std::int64_t>(states_source());
+    return ceil_div(rooms + worker_floats(room), kLine) * kLine;
+  }
+
+  void walk(const Call& call, const SequenceTokens& tokens, const Item& item, float* rooms) const {
     const TensorArg& states = call.sources[states_source()];
     const std::int64_t elements = states.sizes[0] * states.sizes[1];
     const Sequences sequences = sequences_of(call);
-    const std::int64_t id = sequences.state_id(s);
+    const std::int64_t id = sequences.state_id(item.sequence);
     std::int64_t room = 0;
     for (std::size_t i = 0; i < states_source(); ++i) {
       room = std::max(room, call.sources[i].sizes[0]);
     }
     float* rest = rooms + room * static_cast<std::int64_t>(states_source());
-    float* all = sequences.result_state(elements * states.sizes[2], s);
-    for (std::int64_t head = heads.first; head < heads.last; ++head) {
-      for (std::int64_t row = 0; row < states.sizes[1]; ++row) {
+    float* all = sequences.result_state(elements * states.sizes[2], item.sequence);
+    for (std::int64_t head = item.first_head; head < item.last_head; ++head) {
+      for (std::int64_t row = item.first_row; row < item.last_row; ++row) {
         read_f32(states, states.row(row, head, id), 0, states.sizes[0],
                  all + head * elements + row * states.sizes[0]);
       }
     }
-    for (std::int64_t token = tokens.first; token < tokens.end; ++token) {
-      for (std::int64_t head = heads.first; head < heads.last; ++head) {
-        step_token({call, head, tokens.slice, all + head * elements, rest, rooms, room}, token);
-      }
+    const HeadWalk first = {call,
+                            states_source(),
+                            item.first_head,
+                            tokens.slice,
+                            all + item.first_head * elements,
+                            item.first_row,
+                            item.last_row,
+                            rest,
+                            rooms,
+                            room};
+    const std::int64_t heads = item.last_head - item.first_head;
+    const std::int64_t done = walk_chunks(first, heads, tokens, rooms + token_floats(room));
+    for (std::int64_t token = tokens.first + done; token < tokens.end; ++token) {
+      for (std::int64_t i = 0; i < heads; ++i) step_token(first.after(i), token);
     }
   }
 };

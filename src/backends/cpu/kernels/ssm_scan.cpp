@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "backends/cpu/kernels/recurrence.h"
+#include "backends/cpu/kernels/recurrence_chunks.h"
 #include "backends/cpu/simd/recurrence.h"
 #include "backends/cpu/simd/vector.h"
 #include "shunt/ops/state.h"
@@ -15,15 +15,20 @@ float softplus(float x) {
 }
 
 /// A row of the state belongs to one channel of x, with N elements.
-class SsmScan final : public HeadRecurrence {
+class SsmScan final : public ChunkedRecurrence {
  public:
   const Op& op() const override { return ssm_scan_op(); }
 
  protected:
   std::size_t states_source() const override { return 5; }
-  /// The heads of Mamba 1 are single channels: 16 of them are next to each other in x.
-  std::int64_t heads_per_item(const Call& call) const override {
-    return ceil_div(16, std::max<std::int64_t>(1, call.sources[0].sizes[0]));
+  ChunkSources chunk_sources() const override { return {.keys = 3, .queries = 4, .values = 0}; }
+  ChunkRule rule(const Call& call) const override {
+    return {.one_decay = call.sources[2].sizes[0] == 1, .corrects = false, .scale = 1};
+  }
+  TokenNumbers numbers(const HeadWalk& walk, std::int64_t token) const override {
+    const auto& sources = walk.call.sources;
+    const float step = softplus(number(sources[1], walk.head, token, walk.slice));
+    return {.decay = std::exp(step * number(sources[2], 0, walk.head)), .share = step};
   }
 
   void step_token(const HeadWalk& walk, std::int64_t token) const override {
@@ -43,7 +48,7 @@ class SsmScan final : public HeadRecurrence {
       simd::exp(walk.call.level(), decays, decays, n);
     }
     float* y = walk.output(token, channels);
-    for (std::int64_t p = 0; p < channels; ++p) {
+    for (std::int64_t p = walk.begin; p < walk.end; ++p) {
       float* state = walk.state + p * n;
       const float factor = step * number(sources[0], p, walk.head, token, walk.slice);
       y[p] = a_each ? simd::update_and_read(walk.call.level(), state, decays, b, factor, c, n)

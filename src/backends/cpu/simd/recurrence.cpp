@@ -1,5 +1,7 @@
 #include "backends/cpu/simd/recurrence.h"
 
+#include <algorithm>
+
 #include "backends/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,9 +15,28 @@
 HWY_BEFORE_NAMESPACE();
 namespace shunt::cpu::simd::HWY_NAMESPACE {
 
-void AddProduct(const float* a, const float* b, float* y, std::int64_t n) {
-  map(
-      y, n, [](V va, V vb, V vy) HWY_ATTR { return hn::MulAdd(va, vb, vy); }, a, b, y);
+void SumOfProducts(const float* const* a, const float* const* b, std::size_t count, float* y,
+                   std::size_t n) {
+  const D d;
+  std::size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    const std::size_t j = i + kLanes;
+    V s0 = hn::Mul(hn::LoadU(d, a[0] + i), hn::LoadU(d, b[0] + i));
+    V s1 = hn::Mul(hn::LoadU(d, a[0] + j), hn::LoadU(d, b[0] + j));
+    for (std::size_t k = 1; k < count; ++k) {
+      s0 = hn::MulAdd(hn::LoadU(d, a[k] + i), hn::LoadU(d, b[k] + i), s0);
+      s1 = hn::MulAdd(hn::LoadU(d, a[k] + j), hn::LoadU(d, b[k] + j), s1);
+    }
+    hn::StoreU(s0, d, y + i);
+    hn::StoreU(s1, d, y + j);
+  }
+  for (; i < n; i += kLanes) {
+    const std::size_t rest = std::min(kLanes, n - i);
+    V sum = hn::Mul(load_first(d, a[0] + i, rest), load_first(d, b[0] + i, rest));
+    for (std::size_t k = 1; k < count; ++k)
+      sum = hn::MulAdd(load_first(d, a[k] + i, rest), load_first(d, b[k] + i, rest), sum);
+    store_first(d, sum, y + i, rest);
+  }
 }
 
 /// state = f(state, rows...); returns the sum of read * state, in two sums that are joined at the
@@ -112,14 +133,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace shunt::cpu::simd {
 
-HWY_EXPORT(AddProduct);
+HWY_EXPORT(SumOfProducts);
 HWY_EXPORT(UpdateAndRead);
 HWY_EXPORT(UpdateAndReadScalar);
 HWY_EXPORT(UpdateAndReadTwo);
 HWY_EXPORT(ReadAndUpdate);
 
-void add_product(Level level, const float* a, const float* b, float* y, std::int64_t n) {
-  SHUNT_DISPATCH(level, AddProduct)(a, b, y, n);
+void sum_of_products(Level level, const float* const* a, const float* const* b, std::int64_t count,
+                     float* y, std::int64_t n) {
+  SHUNT_DISPATCH(level, SumOfProducts)
+  (a, b, static_cast<std::size_t>(count), y, static_cast<std::size_t>(n));
 }
 float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,
                       const float* read, std::int64_t n) {

@@ -8,8 +8,9 @@
 
 namespace shunt::cpu::simd {
 
-/// y = y + a * b.
-void add_product(Level level, const float* a, const float* b, float* y, std::int64_t n);
+/// y = the sum of a[k] * b[k] over `count` pairs of rows, at least 1, in their order.
+void sum_of_products(Level level, const float* const* a, const float* const* b, std::int64_t count,
+                     float* y, std::int64_t n);
 
 /// state = keep * state + add * factor; returns the sum of read * state.
 float update_and_read(Level level, float* state, const float* keep, const float* add, float factor,

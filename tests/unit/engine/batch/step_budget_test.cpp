@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace shunt::test::engine_step_budget_test {
 namespace {
 
@@ -50,10 +52,70 @@ TEST(StepBudget, PromptsNeverStandStill) {
   EXPECT_EQ(budget.prompt_tokens(4, 0), 1);
 }
 
-TEST(StepBudget, BeforeAnyMeasurementAFewTokens) {
-  const StepBudget budget(0);
+TEST(StepBudget, BeforeAnyPromptAFewTokens) {
+  StepBudget budget(0);
+  budget.observe(4, 0, 0.01);
   EXPECT_EQ(budget.prompt_tokens(4, 512), 32);
   EXPECT_EQ(budget.prompt_tokens(4, 5), 5);
+}
+
+/// Steps of a simulated device: a time for all tokens that are generated, one for each of a prompt.
+/// Prompts never end, so only the budget makes steps without them. Returns the seconds of the last
+/// step with a prompt.
+double endless_prompts(StepBudget& budget, std::int64_t generating, double alone, double token,
+                       int steps) {
+  double last = 0;
+  for (int i = 0; i < steps; ++i) {
+    const std::int64_t prompt = budget.prompt_tokens(generating, 512);
+    const double seconds = alone + static_cast<double>(prompt) * token;
+    budget.observe(generating, prompt, seconds);
+    if (prompt > 0) last = seconds;
+  }
+  return last;
+}
+
+TEST(StepBudget, PromptsFromTheStartLeaveTimeToMeasureAStepWithoutThem) {
+  StepBudget budget(0);
+  budget.observe(0, 500, 15);
+  EXPECT_NEAR(endless_prompts(budget, 1, 0.2, 0.03, 20), 2 * 0.2, 0.03);
+}
+
+TEST(StepBudget, FollowsRequestsThatEndWhilePromptsGoOn) {
+  StepBudget budget(0);
+  endless_prompts(budget, 64, 0.1, 0.001, 100);
+  EXPECT_NEAR(endless_prompts(budget, 1, 0.01, 0.001, 10), StepBudget::kLeast, 0.001);
+}
+
+TEST(StepBudget, PromptsGoOnBesideNumbersOfRequestsThatChange) {
+  StepBudget budget(0);
+  std::int64_t tokens = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::int64_t generating = i % 2 == 0 ? 1 : 3;
+    const std::int64_t prompt = budget.prompt_tokens(generating, 512);
+    budget.observe(generating, prompt, 0.01 + 0.0001 * static_cast<double>(prompt));
+    if (prompt > 0) ++tokens;
+  }
+  EXPECT_GT(tokens, 75) << "steps with a part of a prompt";
+}
+
+TEST(StepBudget, WithoutABoundNoStepIsMeasured) {
+  StepBudget budget(INFINITY);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(budget.prompt_tokens(2, 512), 512);
+    budget.observe(2, 512, 1);
+  }
+}
+
+TEST(StepBudget, PromptsGoOnWithAClockThatStandsStill) {
+  StepBudget budget(0);
+  budget.observe(2, 0, 0);
+  EXPECT_GT(budget.prompt_tokens(2, 512), 0);
+}
+
+TEST(StepBudget, FollowsADeviceThatBecomesSlower) {
+  StepBudget budget(0);
+  endless_prompts(budget, 8, 0.1, 0.001, 100);
+  EXPECT_NEAR(endless_prompts(budget, 8, 0.2, 0.001, 16 * StepBudget::kOld), 2 * 0.2, 0.02);
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+#include "engine/embed/text_pair.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shunt/message.h"
+
+namespace shunt {
+
+namespace {
+
+constexpr text::EncodeOptions kPlain = {.add_special = false, .parse_special = false};
+constexpr std::string_view kQueryPlace = "{query}";
+constexpr std::string_view kDocumentPlace = "{document}";
+
+/// Control tokens and their texts, the longest first.
+std::vector<std::pair<std::string_view, std::int32_t>> control_tokens(
+    const text::Tokenizer& tokenizer) {
+  std::vector<std::pair<std::string_view, std::int32_t>> all;
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+    const std::string_view text = tokenizer.token_text(id);
+    if (tokenizer.token_type(id) == text::TokenType::kControl && !text.empty())
+      all.emplace_back(text, id);
+  }
+  std::ranges::sort(all, [](const auto& a, const auto& b) {
+    return std::pair(b.first.size(), a.second) < std::pair(a.first.size(), b.second);
+  });
+  return all;
+}
+
+}  // namespace
+
+Result<EmbedTokens> tokens_of_pair(const text::Tokenizer& tokenizer, std::string_view query,
+                                   std::string_view document) {
+  SHUNT_ASSIGN(std::vector<std::int32_t> first, tokenizer.encode(query));
+  if (!tokenizer.adds_eos() || first.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                "the tokenizer puts no token at the end of a text, so a query and a document can't "
+                "be told apart");
+  }
+  const std::int32_t closing = first.back();
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
+  // RoBERTa's kind has two tokens between the texts.
+  if (vocabulary.model != "bert" && vocabulary.add_sep.value_or(false) && vocabulary.sep)
+    first.push_back(*vocabulary.sep);
+  EmbedTokens pair = {.second_text = std::ssize(first)};
+  SHUNT_ASSIGN(const std::vector<std::int32_t> second, tokenizer.encode(document, kPlain));
+  first.insert(first.end(), second.begin(), second.end());
+  first.push_back(closing);
+  pair.tokens = std::move(first);
+  return pair;
+}
+
+Result<PairPrompt> PairPrompt::create(const text::Tokenizer& tokenizer, std::string_view prompt) {
+  for (const std::string_view place : {kQueryPlace, kDocumentPlace}) {
+    if (prompt.find(place) != std::string_view::npos) continue;
+    return invalid("the prompt for reranking has no {}", place);
+  }
+  const auto controls = control_tokens(tokenizer);
+  PairPrompt made(tokenizer);
+  while (!prompt.empty()) {
+    if (prompt.starts_with(kQueryPlace)) {
+      made.parts_.emplace_back(Place::kQuery);
+      prompt.remove_prefix(kQueryPlace.size());
+    } else if (prompt.starts_with(kDocumentPlace)) {
+      made.parts_.emplace_back(Place::kDocument);
+      prompt.remove_prefix(kDocumentPlace.size());
+    } else if (const auto control = std::ranges::find_if(
+                   controls, [&](const auto& each) { return prompt.starts_with(each.first); });
+               control != controls.end()) {
+      made.parts_.emplace_back(control->second);
+      prompt.remove_prefix(control->first.size());
+    } else {
+      made.add_text(prompt.substr(0, 1));
+      prompt.remove_prefix(1);
+    }
+  }
+  return made;
+}
+
+void PairPrompt::add_text(std::string_view text) {
+  if (parts_.empty() || !std::holds_alternative<std::string>(parts_.back()))
+    parts_.emplace_back(std::string());
+  std::get<std::string>(parts_.back()) += text;
+}
+
+Result<EmbedTokens> PairPrompt::tokens(std::string_view query, std::string_view document) const {
+  EmbedTokens made;
+  std::string text;
+  const auto finish = [&]() -> Status {
+    SHUNT_ASSIGN(const std::vector<std::int32_t> more, tokenizer_.encode(text, kPlain));
+    made.tokens.insert(made.tokens.end(), more.begin(), more.end());
+    text.clear();
+    return ok();
+  };
+  for (const Part& part : parts_) {
+    if (const auto* own = std::get_if<std::string>(&part)) {
+      text += *own;
+    } else if (const auto* place = std::get_if<Place>(&part)) {
+      text += *place == Place::kQuery ? query : document;
+    } else {
+      SHUNT_TRY(finish());
+      made.tokens.push_back(std::get<std::int32_t>(part));
+    }
+  }
+  SHUNT_TRY(finish());
+  return made;
+}
+
+}  // namespace shunt
