@@ -34,8 +34,15 @@ class Waiting {
   /// Returns once `value` is `wanted`. The thread that stores it must notify.
   template <class T>
   void until(const std::atomic<T>& value, T wanted) const {
+    until(value, wanted, [] {});
+  }
+  /// The same; calls `meanwhile` again and again while it waits actively. A call of it had better
+  /// be as short as a pause.
+  template <class T, class Meanwhile>
+  void until(const std::atomic<T>& value, T wanted, Meanwhile&& meanwhile) const {
     T seen = value.load(std::memory_order_acquire);
     for (int i = 0; i < spins_ && seen != wanted; ++i) {
+      meanwhile();
       pause();
       seen = value.load(std::memory_order_acquire);
     }

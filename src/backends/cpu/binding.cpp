@@ -1,6 +1,7 @@
 #include "backends/cpu/binding.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend_support/node_launch.h"
 #include "backends/cpu/interleaved.h"
@@ -13,6 +14,8 @@ namespace {
 
 // Chunks a thread: enough to even out a slow core, few enough that taking them costs nothing.
 constexpr std::int64_t kChunksPerThread = 8;
+// Bits of Progress::heads. More threads than that take other chunks only.
+constexpr std::int64_t kMostHeads = 64;
 
 /// Null if there is none.
 std::byte* host_data(const Address& at) {
@@ -167,8 +170,7 @@ Status CpuBinding::run(const RunArgs& args) {
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     if (!is_cut_[launches_[i].call]) cut(calls_[launches_[i].call], launches_[i]);
     together_ |= launches_[i].shared;
-    progress_[i].taken.store(0, std::memory_order_relaxed);
-    progress_[i].done.store(0, std::memory_order_relaxed);
+    progress_[i].clear();
   }
   is_cut_.assign(calls_.size(), true);
   faulty_.store(0, std::memory_order_relaxed);
@@ -209,18 +211,42 @@ void CpuBinding::cut(const Call& call, Launch& launch) const {
   // Half of the work is in one piece a thread, which reads its weights in order. The rest evens out
   // the differences between cores.
   const std::int64_t head = launch.items / (2 * threads);
-  launch.heads = head > launch.step ? threads : 0;
+  launch.heads = head > launch.step ? std::min(threads, kMostHeads) : 0;
   launch.head = head;
   const std::int64_t rest = launch.items - launch.heads * head;
   launch.chunks = static_cast<std::uint32_t>(
       std::max(launch.heads + (rest + launch.step - 1) / launch.step, std::int64_t{1}));
   launch.shared = threads > 1 && launch.chunks > 1;
+  launch.streamed = launch.shared && launch.heads > 0
+                        ? launch.kernel->streamed(call, launch.phase, 0, head)
+                        : StreamedBytes{};
+}
+
+bool CpuBinding::Progress::all_taken(const Launch& launch) const {
+  const std::int64_t rest = launch.chunks - launch.heads;
+  if (taken.load(std::memory_order_acquire) < rest) return false;
+  return std::popcount(heads.load(std::memory_order_acquire)) == launch.heads;
+}
+
+/// The head of this thread in the first launch from `next` on that streams weights.
+void CpuBinding::choose_ahead(Ahead& ahead, std::size_t next, int worker) const {
+  if (ahead.chosen && ahead.launch >= next) return;
+  ahead = {.launch = next, .chosen = true, .bytes = {}};
+  while (ahead.launch < launches_.size() && launches_[ahead.launch].streamed[0].empty()) {
+    ++ahead.launch;
+  }
+  if (ahead.launch == launches_.size() || worker >= launches_[ahead.launch].heads) return;
+  ahead.bytes = Prefetch(launches_[ahead.launch].streamed, static_cast<std::size_t>(worker));
 }
 
 /// From the last one back: of launches in a row that the caller does alone, it announces the last.
-void CpuBinding::wait_for(std::size_t begin, std::size_t end) const {
+/// `end` is the launch that waits.
+void CpuBinding::wait_for(std::size_t begin, std::size_t end, Ahead& ahead, int worker) const {
   for (std::size_t i = end; i > begin; --i) {
-    prepared_.pool.waiting().until(progress_[i - 1].done, launches_[i - 1].chunks);
+    prepared_.pool.waiting().until(progress_[i - 1].done, launches_[i - 1].chunks, [&] {
+      choose_ahead(ahead, end, worker);
+      ahead.bytes.step();
+    });
   }
 }
 
@@ -246,16 +272,26 @@ void CpuBinding::compute(std::size_t index, std::int64_t chunk, std::byte* scrat
 
 /// Computes chunks of a launch as long as there are any. A delayed thread has taken few, if any.
 /// The others go on with the rest, and wait only for the chunks that it has taken.
-void CpuBinding::take(std::size_t index, std::byte* scratch) {
+/// A thread takes its own head first, whose weights it may have asked for, and the heads of threads
+/// that have not come last.
+void CpuBinding::take(std::size_t index, int worker, std::byte* scratch) {
   const Launch& launch = launches_[index];
   Progress& progress = progress_[index];
   std::uint32_t taken = 0;
+  const auto take_head = [&](std::int64_t head) {
+    if (!progress.take_head(head)) return;
+    compute(index, head, scratch);
+    ++taken;
+  };
+  if (worker < launch.heads) take_head(worker);
   while (true) {
-    const std::uint32_t chunk = progress.taken.fetch_add(1, std::memory_order_acq_rel);
+    const std::int64_t chunk =
+        launch.heads + progress.taken.fetch_add(1, std::memory_order_acq_rel);
     if (chunk >= launch.chunks) break;
     compute(index, chunk, scratch);
     ++taken;
   }
+  for (std::int64_t head = 0; head < launch.heads; ++head) take_head(head);
   if (taken == 0) return;
   const std::uint32_t done = progress.done.fetch_add(taken, std::memory_order_acq_rel);
   if (done + taken == launch.chunks) progress.done.notify_all();
@@ -274,11 +310,12 @@ void CpuBinding::do_alone(std::size_t index, std::byte* scratch) {
 void CpuBinding::run(int worker) {
   std::byte* scratch = prepared_.pool.scratch(worker);
   bool left_out = false;  // a barrier before which only the caller has waited
+  Ahead ahead;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
     if (!launch.shared) {
       if (worker == 0) {
-        if (launch.barrier && together_) wait_for(launch.wait_from, i);
+        if (launch.barrier && together_) wait_for(launch.wait_from, i, ahead, worker);
         do_alone(i, scratch);
       } else {
         left_out |= launch.barrier;
@@ -286,17 +323,17 @@ void CpuBinding::run(int worker) {
       continue;
     }
     // Where everything has been taken, the threads that took it have waited.
-    if (progress_[i].taken.load(std::memory_order_acquire) < launch.chunks) {
+    if (!progress_[i].all_taken(launch)) {
       if (launch.barrier) {
-        wait_for(launch.wait_from, i);
+        wait_for(launch.wait_from, i, ahead, worker);
       } else if (left_out) {
-        wait_for(i - 1, i);
+        wait_for(i - 1, i, ahead, worker);
       }
-      take(i, scratch);
+      take(i, worker, scratch);
     }
     left_out = false;
   }
-  if (worker == 0 && together_) wait_for(last_barrier_, launches_.size());
+  if (worker == 0 && together_) wait_for(last_barrier_, launches_.size(), ahead, worker);
 }
 
 }  // namespace shunt::cpu

@@ -9,6 +9,7 @@
 #include "backend_support/host_binding.h"
 #include "backend_support/pool.h"
 #include "backends/cpu/kernel.h"
+#include "backends/cpu/prefetch.h"
 #include "memory/hazards.h"
 
 namespace shunt::cpu {
@@ -58,15 +59,36 @@ class CpuBinding final : public HostBinding, private Task {
     std::int64_t heads = 0;
     std::int64_t head = 0;
     std::int64_t step = 1;
-    std::uint32_t chunks = 1;  // at least one, which may be empty
-    bool shared = false;       // else the caller's thread does it alone
+    std::uint32_t chunks = 1;     // at least one, which may be empty
+    bool shared = false;          // else the caller's thread does it alone
+    StreamedBytes streamed = {};  // by the first head; the other heads follow in memory
   };
 
-  /// The progress of a launch, in chunks. Eight of them share a cache line on purpose: the cost of
+  /// The progress of a launch, in chunks. Four of them share a cache line on purpose: the cost of
   /// sharing is a line that goes from core to core.
   struct Progress {
-    std::atomic<std::uint32_t> taken{0};
+    std::atomic<std::uint64_t> heads{0};  // a bit for each that has been taken
+    std::atomic<std::uint32_t> taken{0};  // of the other chunks, or more
     std::atomic<std::uint32_t> done{0};
+
+    void clear() {
+      heads.store(0, std::memory_order_relaxed);
+      taken.store(0, std::memory_order_relaxed);
+      done.store(0, std::memory_order_relaxed);
+    }
+    /// Whether the caller gets this head.
+    bool take_head(std::int64_t head) {
+      const std::uint64_t bit = std::uint64_t{1} << head;
+      return (heads.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0;
+    }
+    bool all_taken(const Launch& launch) const;
+  };
+
+  /// What a thread asks for while it waits, and before which launch.
+  struct Ahead {
+    std::size_t launch = 0;
+    bool chosen = false;
+    Prefetch bytes;
   };
 
   /// A dimension of a call that depends on a dynamic dimension.
@@ -88,9 +110,10 @@ class CpuBinding final : public HostBinding, private Task {
   // Called for each launch, by binding.cpp only.
   inline void use_threads(int threads);
   inline void cut(const Call& call, Launch& launch) const;
-  inline void wait_for(std::size_t begin, std::size_t end) const;
+  inline void choose_ahead(Ahead& ahead, std::size_t next, int worker) const;
+  inline void wait_for(std::size_t begin, std::size_t end, Ahead& ahead, int worker) const;
   inline void compute(std::size_t index, std::int64_t chunk, std::byte* scratch);
-  inline void take(std::size_t index, std::byte* scratch);
+  inline void take(std::size_t index, int worker, std::byte* scratch);
   inline void do_alone(std::size_t index, std::byte* scratch);
 
   const Prepared& prepared_;

@@ -94,6 +94,9 @@ struct Staging {
   bool operator==(const Staging&) const = default;
 };
 
+/// Weights that a launch reads from memory to registers: up to two runs of bytes.
+using StreamedBytes = std::array<std::span<const std::byte>, 2>;
+
 /// The faults of a running kernel. They depend only on the values of its inputs, or on a user's
 /// function (RunState::fail()).
 enum class Fault : std::uint8_t { kNone, kIndexOutOfRange, kFailed };
@@ -130,6 +133,9 @@ class CpuKernel : public Kernel<CpuTarget> {
   /// Whether a source is read in whole, from memory to registers, and nearly all the time goes into
   /// that if its rows are many. Then a weight had better be in huge pages.
   virtual bool streams(std::size_t) const { return false; }
+  /// The weights of items [begin, end) of a phase, if they are read once, and the items behind them
+  /// read what follows in memory. A thread that waits asks for them before the launch starts.
+  virtual StreamedBytes streamed(const Call&, int, std::int64_t, std::int64_t) const { return {}; }
 };
 
 /// The kernels of one file kernels/OP.cpp, which defines `KernelList OP_kernels();`.

@@ -37,6 +37,12 @@ class GatedMatmul final : public AnyCaseKernel {
   std::size_t worker_scratch(const NodeView& gate, const CpuTarget& target) const override {
     return own_scratch(gate, target) + matmul_kernel().worker_scratch(gate, target);
   }
+  StreamedBytes streamed(const Call& call, int phase, std::int64_t begin,
+                         std::int64_t end) const override {
+    if (phase == 0) return {};
+    const MatmulKernel& matmul = matmul_kernel();
+    return {matmul.streamed_rows(call, 2, begin, end), matmul.streamed_rows(call, 0, begin, end)};
+  }
 
   Fault run(const Call& call, int phase, std::int64_t begin, std::int64_t end,
             std::byte* scratch) const override {

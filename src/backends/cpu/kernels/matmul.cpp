@@ -427,6 +427,23 @@ class Matmul final : public MatmulKernel {
     tile.rows = std::min(tile.items * cut.rows, call.result.sizes[0] - tile.row);
     return tile;
   }
+  StreamedBytes streamed(const Call& call, int phase, std::int64_t begin,
+                         std::int64_t end) const override {
+    if (phase == 0) return {};
+    return {streamed_rows(call, 0, begin, end)};
+  }
+  std::span<const std::byte> streamed_rows(const Call& call, std::size_t weight, std::int64_t begin,
+                                           std::int64_t end) const override {
+    const TensorArg& w = call.sources[weight];
+    const Sizes& y = call.result.sizes;
+    const Cut cut = Cut::of(call);
+    const bool once = y[1] <= cut.columns && y[2] * y[3] == 1;
+    const std::int64_t first = begin * cut.rows;
+    const std::int64_t rows = std::min(end * cut.rows, y[0]) - first;
+    const bool in_a_row = w.strides[1] * trait(w.dtype).block_elements == w.sizes[0] * w.strides[0];
+    if (!once || !in_a_row || rows <= 0 || !few_at_once(call, way_of(call))) return {};
+    return {w.data + first * w.strides[1], static_cast<std::size_t>(rows * w.strides[1])};
+  }
   void multiply(const Call& call, const MatmulTile& tile, std::byte* scratch) const override {
     switch (way_of(call)) {
       case Way::kMatrixUnit:

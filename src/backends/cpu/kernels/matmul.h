@@ -31,6 +31,10 @@ class MatmulKernel : public AnyCaseKernel {
   /// The most elements that a tile has then.
   virtual std::int64_t tile_elements(const NodeView& node, const CpuTarget& target,
                                      std::int64_t most) const = 0;
+  /// The weights, in source number `weight`, of items [begin, end) of phase 1, as streamed() has
+  /// it.
+  virtual std::span<const std::byte> streamed_rows(const Call& call, std::size_t weight,
+                                                   std::int64_t begin, std::int64_t end) const = 0;
   /// Computes a tile; `scratch` as run() has it.
   virtual void multiply(const Call& call, const MatmulTile& tile, std::byte* scratch) const = 0;
 };
