@@ -71,7 +71,8 @@ struct LogitsComparison {
 /// Continues a prompt (at least one token) with the likeliest tokens of `reference`, and gives
 /// `model`, the same model on other devices, the same tokens. Errors of single operations add up
 /// here. Where the likeliest tokens differ, a gap below `difference` points to rounding. Ends early
-/// where the text or the context ends. Invalid for other vocabularies, tokens that a session would
+/// where the text or the context ends. Each model uses adapters as LoadOptions::session says.
+/// Invalid for other vocabularies, tokens that a session would
 /// refuse, or a reference whose logits are not numbers; the error of a session.
 Result<LogitsComparison> compare_logits(const std::shared_ptr<const Model>& model,
                                         const std::shared_ptr<const Model>& reference,

@@ -5,6 +5,7 @@
 
 #include "base/guarded.h"
 #include "base/to_size.h"
+#include "engine/model_state.h"
 #include "shunt/message.h"
 #include "shunt/verify_model.h"
 
@@ -62,11 +63,13 @@ class LogitsSum {
   double norm_ = 0;
 };
 
-/// A session whose context is `tokens`, or that of the model if it is shorter.
+/// A session whose context is `tokens`, or that of the model if it is shorter, with the adapters
+/// that the model was loaded for.
 Result<std::unique_ptr<Session>> session_of(const std::shared_ptr<const Model>& model,
                                             std::size_t tokens) {
   SessionOptions options;
   options.context = static_cast<std::int64_t>(std::min(tokens, to_size(model->info().context)));
+  options.adapters = model->state()->session.adapters;
   return Session::create(model, options);
 }
 

@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "shunt/verify_model.h"
+#include "support/adapters.h"
 #include "support/models.h"
+#include "support/must.h"
 
 namespace shunt::test::compare_logits_test {
 namespace {
@@ -105,6 +107,34 @@ TEST_F(CompareLogits, DifferBetweenModelsAsTheirSessionsTell) {
   EXPECT_EQ(found->first->got, first->got);
   EXPECT_EQ(found->first->expected, first->expected);
   EXPECT_EQ(found->first->gap, first->gap);
+}
+
+/// The model with an adapter against the one with the changes in its weights.
+TEST_F(CompareLogits, AreThoseOfTheAdaptersThatTheModelWasLoadedFor) {
+  const SynthModel file;
+  const TestAdapter adapter = random_adapter("llama", adaptable_weights(file.path()), 2, 1);
+  const std::string path = file.folder().file("adapter.gguf");
+  write_adapter(path, adapter);
+  constexpr float kScale = 0.5F;
+  const gguf::File plain = must(gguf::File::open(file.path()));
+  const auto merged_model = load(edited(file, [&](EditedFile& f) {
+    for (const TestMatrices& matrices : adapter.weights) {
+      const auto values =
+          merged(values_of(plain, *plain.find_tensor(matrices.weight)), adapter, matrices, kScale);
+      for (std::size_t i = 0; i < values.size(); ++i) f.set_element(matrices.weight, i, values[i]);
+    }
+  }));
+  const auto error = [&](std::vector<AdapterUse> uses) {
+    LoadOptions options;
+    options.devices = {"cpu0"};
+    options.adapters = {path};
+    options.session.adapters = std::move(uses);
+    const auto model = must(Model::load(file.path(), *registry_, options));
+    return must(compare_logits(model, merged_model, kPrompt, {.tokens = 4})).error;
+  };
+  EXPECT_LT(error({{.index = 0, .scale = kScale}}), 1e-5);  // rows of the cache are F16
+  EXPECT_GT(error({}), 1e-2);
+  EXPECT_GT(error({{.index = 0, .scale = -kScale}}), 1e-2);
 }
 
 TEST_F(CompareLogits, ThatAreNotNumbers) {

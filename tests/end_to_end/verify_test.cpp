@@ -8,6 +8,7 @@
 
 #include "shunt/engine.h"
 #include "shunt/verify_model.h"
+#include "support/adapters.h"
 #include "support/models.h"
 #include "support/run_command.h"
 #include "support/stories.h"
@@ -102,6 +103,27 @@ TEST(VerifyCommand, ComparesTheLogitsOfTheWholeModel) {
   EXPECT_EQ(json_of(verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--json", "-n", "0"}))["logits"],
             json());
   EXPECT_EQ(verify_with(SHUNT_TEST_PLUGINS, model.path(), {"-n", "-1"}).exit_code, 2);
+}
+
+TEST(VerifyCommand, ProductsOfAdaptersAreComparedToo) {
+  const SynthModel model;
+  const std::string path = model.folder().file("adapter.gguf");
+  write_adapter(path, random_adapter("llama", adaptable_weights(model.path()), 2, 1));
+  const auto found = [&](const std::string& plugins, std::vector<std::string> more) {
+    more.insert(more.end(), {"--json", "-n", "4"});
+    return json_of(verify_with(plugins, model.path(), more));
+  };
+  const json adapted = found(SHUNT_TEST_PLUGINS, {"--lora", path});
+  EXPECT_EQ(adapted["wrong"], 0);
+  EXPECT_GT(adapted["compared"], found(SHUNT_TEST_PLUGINS, {})["compared"]);
+  EXPECT_EQ(adapted["logits"]["tokens"], 4);
+  EXPECT_LT(adapted["logits"]["error"], 1e-5);
+  EXPECT_GT(adapted["logits"]["error"], 0) << "sums of products in another order";
+  EXPECT_GT(found(SHUNT_TEST_WRONG_PLUGINS, {"--lora", path + "=0.5"})["wrong"], 0);
+
+  const RunResult refused = verify_with(SHUNT_TEST_PLUGINS, model.path(), {"--lora", model.path()});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(model.path()), HasSubstr("adapter")));
 }
 
 TEST(VerifyCommand, TextShowsTheWorstFirst) {

@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/flags/ignore_flag.h"
+#include "cli/flags/lora_flag.h"
 #include "cli/flags/model_file.h"
 #include "cli/flags/placement_flags.h"
 #include "cli/flags/runtime_flags.h"
@@ -27,13 +28,15 @@ class VerifyCommand final : public Command {
         "verify", "compare a device with a reference device: each op, and the model's logits",
         "  shunt verify --model model.gguf --device cuda0\n"
         "  shunt verify --model model.gguf --device cuda0 --against cpu0 --threshold 1e-5 --json\n"
-        "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3"};
+        "  shunt verify --model model.gguf --device cuda0 --prompt \"It was\" --top 3\n"
+        "  shunt verify --model model.gguf --lora poems.gguf --device cuda0"};
     return kInfo;
   }
 
   void declare(Arguments& arguments) override {
     model_.declare(arguments, "Load this GGUF model");
     ignore_.declare(arguments);
+    lora_.declare(arguments);
     arguments.text("-d,--device", "NAME", "Verify this device, such as cuda0", device_);
     arguments.value("--against", "NAME", "Compare with this reference device (default cpu0)",
                     [this](const std::string& text) -> Status {
@@ -97,6 +100,8 @@ class VerifyCommand final : public Command {
     LoadOptions load;
     load.devices = {device};
     load.ignore = ignore_.names();
+    load.adapters = lora_.paths();
+    load.session.adapters = lora_.uses();
     load.placement.transcode = transcode_;
     load.placement.rules_only = true;  // also ops that another device computes faster
     load.weights = weights_;
@@ -155,6 +160,7 @@ class VerifyCommand final : public Command {
 
   ModelFile model_;
   IgnoreFlag ignore_;
+  LoraFlag lora_;
   std::optional<std::string> device_;
   std::string against_ = "cpu0";
   std::optional<std::string> prompt_;
