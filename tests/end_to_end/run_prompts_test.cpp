@@ -225,6 +225,10 @@ TEST_F(RunPrompts, BadJsonLineIsAnErrorBeforeAnythingRuns) {
         Case{"{\"prompt\": \"a\", \"temperature\": 1e300}", "temperature must be a number from 0"},
         Case{"{\"prompt\": \"a\", \"temperature\": \"1\"}", "temperature must be a number from 0"},
         Case{"{\"prompt\": \"a\", \"seed\": -1}", "seed must be a whole number from 0"},
+        Case{"{\"prompt\": \"a\", \"adapters\": \"b\"}", "adapters must be an array of texts"},
+        Case{"{\"prompt\": \"a\", \"adapters\": [\"b\", 1]}", "adapters must be an array of"},
+        Case{"{\"prompt\": \"a\", \"adapters\": [\"b\"]}",
+             "there is no adapter \"b\"; --lora names none"},
         Case{"{\"prompt\": \"a\", \"top_k\": 1}", "\"top_k\" is not prompt, max_tokens,"}}) {
     const std::string path =
         write("prompts.jsonl", std::string("{\"prompt\": \"fine\"}\n\n") + each.line + "\n");

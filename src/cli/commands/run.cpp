@@ -46,7 +46,8 @@ class RunCommand final : public Command {
         "  echo \"Once upon a time\" | shunt run -m model.gguf --threads 4\n"
         "  shunt run -m model.gguf --chat -p \"Why is the sky blue?\" --system \"Be brief.\"\n"
         "  shunt run -m model.gguf --messages chat.json --template-value enable_thinking=false\n"
-        "  shunt run -m model.gguf --prompts prompts.txt -n 64 --json > results.jsonl"};
+        "  shunt run -m model.gguf --prompts prompts.txt -n 64 --json > results.jsonl\n"
+        "  shunt run -m model.gguf --lora poems.gguf --lora law.gguf --prompts prompts.jsonl"};
     return kInfo;
   }
 

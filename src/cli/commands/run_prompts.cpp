@@ -4,6 +4,8 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "cli/report/prompts_report.h"
@@ -20,10 +22,32 @@ double elapsed_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The adapters of each prompt; none for those that name none.
+using AdaptersOfPrompts = std::vector<std::optional<std::vector<AdapterUse>>>;
+
+Result<AdaptersOfPrompts> find_adapters(const PromptsRun& run, std::span<const Prompt> prompts) {
+  AdaptersOfPrompts all;
+  for (const Prompt& prompt : prompts) {
+    auto& uses = all.emplace_back();
+    if (!prompt.adapters) continue;
+    uses.emplace();
+    for (const std::string& text : *prompt.adapters) {
+      const auto use = run.model.lora().find(text);
+      if (!use) {
+        return fail(ErrorCode::kBadFile, "{}:{}: {}", run.file.name(), prompt.line,
+                    use.error().message());
+      }
+      uses->push_back(*use);
+    }
+  }
+  return all;
+}
+
 class PromptsRunner {
  public:
-  PromptsRunner(const PromptsRun& run, std::vector<Prompt> prompts, Output& output)
-      : run_(run), prompts_(std::move(prompts)), output_(output) {}
+  PromptsRunner(const PromptsRun& run, std::vector<Prompt> prompts, AdaptersOfPrompts adapters,
+                Output& output)
+      : run_(run), prompts_(std::move(prompts)), adapters_(std::move(adapters)), output_(output) {}
 
   /// Opens the model, and a batcher.
   Status load();
@@ -55,6 +79,7 @@ class PromptsRunner {
 
   const PromptsRun& run_;
   std::vector<Prompt> prompts_;
+  AdaptersOfPrompts adapters_;
   Output& output_;
   std::int64_t sequences_ = 0;
   std::int64_t context_ = 0;  // of each prompt
@@ -145,6 +170,7 @@ Result<PromptsRunner::Running> PromptsRunner::submit(PromptResult& result) const
   request.max_tokens = result.prompt.max_tokens.value_or(request.max_tokens);
   request.sampling.temperature = result.prompt.temperature.value_or(request.sampling.temperature);
   request.sampling.seed = result.seed;
+  request.adapters = adapters_[result.index];
   SHUNT_TRY(check_length(result.prompt_tokens));
   // The last token is never computed with.
   const std::int64_t room = context_ - result.prompt_tokens + 1;
@@ -263,8 +289,9 @@ Status PromptsRunner::status() const {
 Status run_prompts(const PromptsRun& run, Output& output) {
   Interrupt interrupt;
   SHUNT_ASSIGN(std::vector<Prompt> prompts, run.file.read());
+  SHUNT_ASSIGN(AdaptersOfPrompts adapters, find_adapters(run, prompts));
   SHUNT_TRY(run.trace.open());
-  PromptsRunner runner(run, std::move(prompts), output);
+  PromptsRunner runner(run, std::move(prompts), std::move(adapters), output);
   SHUNT_TRY(runner.load());
   interrupt.defer();
   const Status computed = runner.compute(interrupt.stop());

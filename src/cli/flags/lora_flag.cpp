@@ -1,9 +1,23 @@
 #include "cli/flags/lora_flag.h"
 
+#include <fmt/ranges.h>
+
 #include "cli/flags/parse_number.h"
 #include "shunt/message.h"
 
 namespace shunt::cli {
+
+namespace {
+
+/// "poems" of "adapters/poems.gguf".
+std::string_view short_name(std::string_view path) {
+  constexpr std::string_view kExtension = ".gguf";
+  path.remove_prefix(path.find_last_of('/') + 1);  // all of it if there is none: npos + 1 is 0
+  if (path.ends_with(kExtension)) path.remove_suffix(kExtension.size());
+  return path;
+}
+
+}  // namespace
 
 void LoraFlag::declare(Arguments& arguments) {
   arguments.each("--lora", "FILE[=SCALE]",
@@ -25,6 +39,30 @@ void LoraFlag::declare(Arguments& arguments) {
                    return ok();
                  });
   arguments.files().add_input("--lora", [this] { return paths_; });
+}
+
+Result<AdapterUse> LoraFlag::find(std::string_view text) const {
+  const auto named = [&](std::string_view name, float scale) -> Result<AdapterUse> {
+    std::size_t found = paths_.size();
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      if (paths_[i] == name) return AdapterUse{.index = i, .scale = scale};
+      if (short_name(paths_[i]) != name) continue;
+      if (found < paths_.size()) {
+        return invalid("\"{}\" is the name of {} and of {}; give the path of one", name,
+                       paths_[found], paths_[i]);
+      }
+      found = i;
+    }
+    if (found < paths_.size()) return AdapterUse{.index = found, .scale = scale};
+    return fail(ErrorCode::kNotFound, "there is no adapter \"{}\"; --lora names {}", text,
+                paths_.empty() ? "none" : fmt::format("{}", fmt::join(paths_, ", ")));
+  };
+  auto whole = named(text, 1);
+  const std::size_t at = text.rfind(':');
+  if (whole || whole.error().code() != ErrorCode::kNotFound || at == std::string_view::npos)
+    return whole;
+  const auto scale = parse_number<float>(text.substr(at + 1));
+  return scale ? named(text.substr(0, at), *scale) : whole;
 }
 
 }  // namespace shunt::cli

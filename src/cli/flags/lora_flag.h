@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/flags/arguments.h"
 #include "shunt/adapters.h"
+#include "shunt/error.h"
 
 namespace shunt::cli {
 
@@ -16,6 +18,10 @@ class LoraFlag {
   const std::vector<std::string>& paths() const { return paths_; }
   /// For SessionOptions::adapters.
   const std::vector<AdapterUse>& uses() const { return uses_; }
+  /// The use that a text names: "NAME" with a scale of 1, or "NAME:SCALE". NAME is the path of a
+  /// file as it was given, or its last part without ".gguf". NotFound if no adapter has the name,
+  /// Invalid if several have it.
+  Result<AdapterUse> find(std::string_view text) const;
 
  private:
   std::vector<std::string> paths_;

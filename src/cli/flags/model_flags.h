@@ -39,6 +39,7 @@ class ModelFlags {
   void tell_default() const { model_.tell_default(); }
   /// Results are embeddings instead of logits.
   void give_embeddings() { embeddings_ = true; }
+  const LoraFlag& lora() const { return lora_; }
   /// Of the runtime, once checked.
   const Options& options() const { return options_; }
   /// By name; none: all.

@@ -44,6 +44,14 @@ bool set_seed(const Json& value, Prompt& prompt) {
   return true;
 }
 
+bool set_adapters(const Json& value, Prompt& prompt) {
+  if (!value.is_array()) return false;
+  const auto is_text = [](const Json& each) { return each.is_string(); };
+  if (!std::ranges::all_of(value, is_text)) return false;
+  prompt.adapters = value.get<std::vector<std::string>>();
+  return true;
+}
+
 struct Field {
   std::string_view name;
   std::string_view expected;
@@ -54,6 +62,7 @@ constexpr Field kFields[] = {
     {"max_tokens", "a whole number from -1 on", set_max_tokens},
     {"temperature", "a number from 0 to 1000000", set_temperature},
     {"seed", "a whole number from 0 to 18446744073709551615", set_seed},
+    {"adapters", "an array of texts NAME or NAME:SCALE", set_adapters},
 };
 
 Result<Prompt> parse_json(std::string_view line) {
@@ -63,7 +72,7 @@ Result<Prompt> parse_json(std::string_view line) {
   for (const auto& [key, value] : json.items()) {
     const auto* const field = std::ranges::find(kFields, key, &Field::name);
     if (field == std::end(kFields)) {
-      return invalid("\"{}\" is not prompt, max_tokens, temperature or seed", key);
+      return invalid("\"{}\" is not prompt, max_tokens, temperature, seed or adapters", key);
     }
     if (!field->set(value, prompt)) return invalid("{} must be {}", key, field->expected);
   }
@@ -96,10 +105,11 @@ Result<std::vector<Prompt>> parse_prompts(const std::string& name, std::string_v
 }
 
 void PromptsFile::declare(Arguments& arguments) {
-  arguments.stream_input("--prompts",
-                         "Compute the prompts of this file together, one in each line; -: standard "
-                         "input",
-                         path_);
+  arguments.stream_input(
+      "--prompts",
+      "Compute the prompts of this file together, one in each line; in FILE.jsonl "
+      "each is JSON with options and adapters of its own; -: standard input",
+      path_);
 }
 
 std::string PromptsFile::name() const {

@@ -19,10 +19,12 @@ struct Prompt {
   std::optional<std::int64_t> max_tokens = {};
   std::optional<float> temperature = {};
   std::optional<std::uint64_t> seed = {};
+  std::optional<std::vector<std::string>> adapters = {};  ///< for LoraFlag::find()
 };
 
 /// The prompts of a text: each line that is not empty. The line end is LF or CR LF. `json`: each
-/// line is a JSON object with "prompt", and optional "max_tokens", "temperature" and "seed".
+/// line is a JSON object with "prompt", and optional "max_tokens", "temperature", "seed" and
+/// "adapters".
 /// BadFile, with `name` and the line, for any other content, and if there is no prompt.
 Result<std::vector<Prompt>> parse_prompts(const std::string& name, std::string_view text,
                                           bool json);

@@ -53,6 +53,7 @@ std::string to_json_line(const PromptResult& result) {
   json["stop"] = to_string(batch.reason);
   if (batch.error) json["error"] = to_text(*batch.error);
   json["seed"] = result.seed;
+  if (result.prompt.adapters) json["adapters"] = *result.prompt.adapters;
   json["prompt_tokens"] = result.prompt_tokens;
   json["cached_tokens"] = batch.cached_tokens;
   json["computed_tokens"] = batch.computed_tokens;
