@@ -48,8 +48,8 @@ enum class WriteTo : std::uint8_t { kFile, kAnything };
 
 /// A file without a name in the folder of `path`, which takes that name in commit(). Nothing is
 /// left of it if the process fails or is killed before. Where the file system has no files without
-/// a name, it is a temporary file ".shunt-PID-N.tmp", which the destructor removes. Links are
-/// followed and stay. A file that is replaced keeps its permissions.
+/// a name, and after close(), it is a temporary file ".shunt-PID-N.tmp", which the destructor
+/// removes. Links are followed and stay. A file that is replaced keeps its permissions.
 class OutputFile {
  public:
   /// NotFound if there is no such folder, Io if nothing can be written there or `path` is a folder
@@ -65,6 +65,9 @@ class OutputFile {
   /// Io with the path and the system's reason (a full disk, say).
   Status write(std::span<const std::byte> bytes);
   Status write_zeros(std::uint64_t count);
+  /// Waits until the bytes are on the disk, and gives up the descriptor; for one of many files.
+  /// Nothing can be written any more. A file that is written in place stays open.
+  Status close();
   /// Waits until the bytes are on the disk, then gives the file its name.
   Status commit();
 
@@ -79,6 +82,8 @@ class OutputFile {
   Error failure(std::string_view action) const;
   /// Gives a file without a name its own if that is free, else a temporary one.
   Status name_it();
+  Status take_temporary_name();
+  Status close_descriptor();
 
   std::string path_;
   std::string temporary_;  ///< empty if there is nothing to remove

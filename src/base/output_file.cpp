@@ -204,20 +204,35 @@ Status OutputFile::write_zeros(std::uint64_t count) {
 
 Status OutputFile::name_it() {
   if (link_open_file(file_.get(), path_)) return ok();
+  return take_temporary_name();
+}
+
+Status OutputFile::take_temporary_name() {
   SHUNT_ASSIGN(temporary_, with_free_name(path_, [&](const std::string& name) {
                  return link_open_file(file_.get(), name);
                }));
   return ok();
 }
 
-Status OutputFile::commit() {
-  if (in_place()) {
-    if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
-    return ok();
-  }
-  if (::fsync(file_.get()) != 0) return failure("write");
-  if (temporary_.empty()) SHUNT_TRY(name_it());
+Status OutputFile::close_descriptor() {
   if (::close(file_.release()) != 0 && errno != EINTR) return failure("write");
+  return ok();
+}
+
+Status OutputFile::close() {
+  if (in_place() || file_.get() < 0) return ok();
+  if (::fsync(file_.get()) != 0) return failure("write");
+  if (temporary_.empty()) SHUNT_TRY(take_temporary_name());
+  return close_descriptor();
+}
+
+Status OutputFile::commit() {
+  if (in_place()) return close_descriptor();
+  if (file_.get() >= 0) {
+    if (::fsync(file_.get()) != 0) return failure("write");
+    if (temporary_.empty()) SHUNT_TRY(name_it());
+    SHUNT_TRY(close_descriptor());
+  }
   if (!temporary_.empty()) {
     if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failure("create");
     temporary_.clear();

@@ -38,7 +38,7 @@ FileContent content_of(const FileContent& whole, std::size_t first, std::size_t 
   return part;
 }
 
-/// Files without names become parts. An old first part goes before others take their names, and the
+/// Complete files become parts. An old first part goes before others take their names, and the
 /// new one comes last: at no time do parts of two files look like one. Links stay.
 Status commit_all(std::vector<OutputFile>& files) {
   std::error_code ignored;
@@ -123,6 +123,7 @@ Result<std::vector<std::string>> write_parts(const std::string& prefix, const Fi
     };
     SHUNT_ASSIGN(OutputFile file,
                  write_content(paths[i], content_of(content, starts[i], end, i, count), of_part));
+    SHUNT_TRY(file.close());  // there may be more parts than descriptors
     files.push_back(std::move(file));
   }
   SHUNT_TRY(commit_all(files));

@@ -70,6 +70,31 @@ TEST(OutputFile, LeavesNothingWhenTheProcessIsKilled) {
   EXPECT_THAT(folder.list(), IsEmpty());
 }
 
+TEST(OutputFile, IsClosedUnderATemporaryNameUntilItIsCommitted) {
+  const TempFolder folder;
+  const std::string path = folder.write("x", bytes_of("before"));
+  const std::string temporary = fmt::format(".shunt-{}-0.tmp", ::getpid());
+  {
+    auto dropped = OutputFile::create(path, WriteTo::kFile);
+    ASSERT_TRUE(dropped) << dropped.error().message();
+    ASSERT_TRUE(dropped->write(bytes_of("dropped")));
+    ASSERT_TRUE(dropped->close());
+    EXPECT_THAT(folder.list(), ElementsAre(temporary, "x"));
+    EXPECT_FALSE(dropped->write(bytes_of("more")));
+  }
+  EXPECT_THAT(folder.list(), ElementsAre("x"));
+  EXPECT_EQ(test::read_file(path), "before");
+  auto file = OutputFile::create(path, WriteTo::kFile);
+  ASSERT_TRUE(file) << file.error().message();
+  ASSERT_TRUE(file->write(bytes_of("after")));
+  ASSERT_TRUE(file->close());
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(test::read_file(path), "before");
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(test::read_file(path), "after");
+  EXPECT_THAT(folder.list(), ElementsAre("x"));
+}
+
 TEST(OutputFile, HasThePermissionsOfTheUmask) {
   const TempFolder folder;
   const mode_t before = ::umask(027);
