@@ -125,15 +125,10 @@ class ExpertsBlock {
     Result<Value> results =
         expert(activated(inputs, ids), ids, WeightSlot::kExpertDown, WeightSlot::kExpertDownBias);
     if (!e_.weighted_inputs) results = mul(g(), results, weights);
-    Result<Value> sum = one(results, 0);
-    for (std::int64_t i = 1; i < e_.used; ++i) sum = add(g(), sum, one(results, i));
-    return w().named(sum, number_, "experts");
-  }
-
-  /// The results [width, columns] of each token's expert i.
-  Result<Value> one(Operand results, std::int64_t i) {
-    const std::int64_t width = c_.model.width;
-    return reshape(g(), view(g(), results, {0, i, 0, 0}, {width, 1, columns_}), {width, columns_});
+    // The sum over a token's experts is one node, however many they are.
+    if (e_.used > 1)
+      results = w().named(repeat_back(g(), results, {width, 1, columns_}), number_, "experts");
+    return reshape(g(), results, {width, columns_});
   }
 
   Result<Value> shared(Operand x) {
