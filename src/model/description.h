@@ -20,6 +20,7 @@ struct QueryTemperature {
   float scale = 0;  ///< 0: they do not
   std::int64_t length = 1;
   std::int64_t offset = 0;
+  bool operator==(const QueryTemperature&) const = default;
 };
 
 /// Attention with keys and values of several heads.

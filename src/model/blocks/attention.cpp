@@ -105,18 +105,8 @@ class AttentionBlock {
   }
 
   Result<Value> with_temperature(Operand x) {
-    const QueryTemperature& t = a_.temperature;
-    if (t.scale == 0) return x;
-    const Result<Value> positions =
-        cpy(g(), c_.memory.positions(), fill(g(), {tokens()}, 0, DType::kF32));
-    // Half a token more, so that rounding moves no step.
-    const float per_token = 1 / static_cast<float>(t.length);
-    const float offset = (static_cast<float>(t.offset) + 0.5F) * per_token;
-    const Result<Value> steps =
-        floor(g(), scale(g(), positions, {.scale = per_token, .bias = offset}));
-    const Result<Value> factor =
-        scale(g(), log(g(), scale(g(), steps, {.bias = 1})), {.scale = t.scale, .bias = 1});
-    return mul(g(), x, reshape(g(), factor, {1, 1, tokens()}));
+    if (a_.temperature.scale == 0) return x;
+    return mul(g(), x, query_temperature(c_, a_.temperature));
   }
 
   BlockContext& c_;

@@ -1,6 +1,9 @@
 // The blocks that layers are made of. Each is a file.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "model/blocks/graph_weights.h"
 #include "model/blocks/memory.h"
 
@@ -12,7 +15,12 @@ struct BlockContext {
   const Description& model;
   GraphWeights& weights;
   LayerMemory& memory;
+  /// Those made so far: layers share them.
+  std::vector<std::pair<QueryTemperature, Result<Value>>> temperatures = {};
 };
+
+/// The factor of each token's queries: F32 [1, 1, tokens]. Made once for all layers that have it.
+Result<Value> query_temperature(BlockContext& c, const QueryTemperature& temperature);
 
 // Mixers of layer `number`, on x [width, tokens], already normed. The results are [width, tokens].
 Result<Value> attention_block(BlockContext& c, const Attention& a, Operand x, std::int64_t number);
