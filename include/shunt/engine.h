@@ -347,7 +347,9 @@ class Session {
   /// Sequences of a step may use different ones, at any scales. An adapter that is named twice has
   /// the sum. Forgets the sequence's tokens, unless these uses have the effect of those before. The
   /// cache of a sequence is used only by sequences with the same adapters. Invalid for an adapter
-  /// that was not loaded, for a scale that is not finite, or if the sequence is not there.
+  /// that was not loaded, for a scale that is not finite, or if the sequence is not there. If it
+  /// uses more at once than any sequence before, the next step makes the plans again, which takes
+  /// memory.
   Status set_adapters(std::int64_t sequence, std::span<const AdapterUse> uses);
   /// Those of a sequence; none if it is not there. Valid until they are set.
   std::span<const AdapterUse> adapters(std::int64_t sequence = 0) const;

@@ -32,7 +32,8 @@ class Gatherer {
     SHUNT_TRY(check_tokens(tokens, model_.info.vocabulary));
     const std::span<const AdapterUse> uses = options_.session.adapters;
     SHUNT_TRY(check_adapters(uses, model_.info.adapters.size()));
-    adapter_scales_ = row_scales(model_.adapters.stacks.get(), uses);
+    adapters_ = uses_with_effect(uses);
+    shape_.adapter_uses = std::max<std::int64_t>(1, std::ssize(adapters_));
     if (shape_.context < 1) return invalid("chunks of {} tokens", shape_.context);
     const auto chunk = to_size(shape_.context);
     std::uint64_t chunks = tokens.size() / chunk;
@@ -81,7 +82,7 @@ class Gatherer {
     for (std::int64_t length = 0; !tokens.empty();) {
       const auto now = tokens.first(std::min(tokens.size(), to_size(shape_.tokens)));
       const auto count = static_cast<std::int64_t>(now.size());
-      SHUNT_TRY(fill_step(*plan_, *step_, now, length, count, adapter_scales_));
+      SHUNT_TRY(fill_step(*plan_, *step_, now, length, count, adapters_));
       Status ran = plan_->run(options_.cancel);
       if (!stopped_) return Error(stopped_.error());
       if (!ran) return ran;
@@ -108,7 +109,7 @@ class Gatherer {
   const bool adds_bos_;
   const ImportanceOptions& options_;
   StepShape shape_;
-  std::vector<float> adapter_scales_;
+  std::vector<AdapterUse> adapters_;
   std::shared_ptr<const StepGraph> step_;
   std::shared_ptr<const Graph> graph_;
   std::vector<std::unique_ptr<Buffer>> caches_;

@@ -24,9 +24,10 @@ class ModelVerifier {
     SHUNT_TRY(check_tokens(prompt, model_.info.vocabulary));
     const std::span<const AdapterUse> uses = model_.session.adapters;
     SHUNT_TRY(check_adapters(uses, model_.info.adapters.size()));
-    adapter_scales_ = row_scales(model_.adapters.stacks.get(), uses);
+    adapters_ = uses_with_effect(uses);
     SessionOptions wanted;
     wanted.cache_type = model_.session.cache_type;  // decides how caches are split
+    wanted.adapters.assign(uses.begin(), uses.end());
     SHUNT_ASSIGN(const SessionOptions options, complete(wanted, model_.info));
     const std::vector<StepShape> shapes = session_steps(options);
     const StepShape& many = shapes.front();
@@ -62,9 +63,7 @@ class ModelVerifier {
                  model_.place_step(built, memory, model_.devices, model_.residency.most_streamed));
     VerifyOptions options;
     options.memory = memory;
-    options.fill = [&](Plan& plan) {
-      return fill_step(plan, step, tokens, length_, 1, adapter_scales_);
-    };
+    options.fill = [&](Plan& plan) { return fill_step(plan, step, tokens, length_, 1, adapters_); };
     options.threshold = options_.threshold;
     options.transcode = model_.placement.transcode;
     options.cancel = options_.cancel;
@@ -79,7 +78,7 @@ class ModelVerifier {
   const ModelState& model_;
   Device& device_;
   const VerifyModelOptions& options_;
-  std::vector<float> adapter_scales_;
+  std::vector<AdapterUse> adapters_;
   std::vector<std::unique_ptr<Buffer>> caches_;
   std::int64_t length_ = 0;  // tokens so far
 };

@@ -52,6 +52,7 @@ struct StepShape {
   /// rows.
   std::int64_t window_sequences = 0;
   std::int64_t window_batch = 1;  ///< tokens of its largest step
+  std::int64_t adapter_uses = 1;  ///< adapters of a sequence, at most
   std::int64_t entries() const {
     return table_entries > 0 ? table_entries : most_table_entries(context, sequences);
   }
@@ -115,6 +116,18 @@ struct WindowCaches {
   std::vector<NodeId> caches;  ///< of StepGraph::caches
 };
 
+/// Those tokens of a step that use adapters, or those of the outputs. The others have the results
+/// of the model's own weights, and cost nothing.
+struct AdaptedColumns {
+  Dim count;      ///< dynamic
+  Value columns;  ///< I32 [count]: their numbers among tokens or outputs
+  Value ids;      ///< I32 [StepShape::adapter_uses, count]: the adapters of each
+  Value scales;   ///< F32 [1, StepShape::adapter_uses, count]: of these; 0 if there are fewer
+  /// F32 [AdapterStacks::ranks(), count]: the scale of each adapter, in all rows of the adapter.
+  /// None if no matrices are side by side.
+  Value row_scales;
+};
+
 /// The graph of a step, with the leaves to fill.
 struct StepGraph {
   Graph graph;
@@ -137,9 +150,12 @@ struct StepGraph {
   /// I64 [sequence_count]: the slot that its new states are written to. It may be the source of any
   /// sequence of the step, so a graph reads the states of all sequences before it writes one.
   Value state_targets;
-  /// F32 [AdapterStacks::ranks(), token_count]: the scale of each adapter for each token, in all
-  /// rows of the adapter. None if the model has no adapters.
-  Value adapter_scales;
+  // Without leaves if the model has no adapters.
+  AdaptedColumns adapted_tokens;
+  AdaptedColumns adapted_outputs;
+  Value adapted_ids;              ///< I32 [adapted_tokens.count]: the ids of these tokens
+  std::int64_t adapter_uses = 1;  ///< StepShape::adapter_uses
+  std::int64_t adapter_rank = 0;  ///< AdapterStacks::rank()
   /// I32 [token_count]: types of tokens. None if the model has fewer than two.
   Value token_types;
   Value output_ids;  ///< I32 [output_count]: numbers of the tokens whose logits are computed

@@ -134,10 +134,18 @@ class SplitDefinition final : public ModelDefinition {
     const std::vector<WeightLeaf> weights = std::exchange(step.weights, {});
     const std::vector<NodeId> caches = std::exchange(step.caches, {});
     const Graph whole = std::exchange(step.graph, std::move(made.graph));
+    const auto rename = [&](Value& value) {
+      if (value.id != kNoNode) value.id = made.nodes[value.id];
+    };
     for (Value* value : {&step.tokens, &step.positions, &step.cache_rows, &step.row_numbers,
-                         &step.sequences, &step.block_table, &step.adapter_scales,
-                         &step.token_types, &step.output_ids, &step.logits}) {
-      if (value->id != kNoNode) value->id = made.nodes[value->id];
+                         &step.sequences, &step.block_table, &step.adapted_ids, &step.token_types,
+                         &step.output_ids, &step.logits}) {
+      rename(*value);
+    }
+    for (AdaptedColumns* adapted : {&step.adapted_tokens, &step.adapted_outputs}) {
+      for (Value* value :
+           {&adapted->columns, &adapted->ids, &adapted->scales, &adapted->row_scales})
+        rename(*value);
     }
     for (const WeightLeaf& weight : weights) {
       const auto& parts = made.parts[weight.leaf];

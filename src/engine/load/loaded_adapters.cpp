@@ -21,9 +21,10 @@ std::vector<AdapterInfo> LoadedAdapters::infos() const {
 
 std::optional<std::string> LoadedAdapters::note() const {
   if (stacks == nullptr) return std::nullopt;
+  std::uint64_t ranks = 0;
+  for (const AdapterFile& adapter : files) ranks += static_cast<std::uint64_t>(adapter.info.rank);
   return fmt::format("{} with {} in all, {} of host memory", counted(files.size(), "adapter"),
-                     counted(static_cast<std::uint64_t>(stacks->ranks()), "rank"),
-                     size_text(bytes()));
+                     counted(ranks, "rank"), size_text(bytes()));
 }
 
 Result<LoadedAdapters> load_adapters(std::span<const std::string> paths, gguf::File& file,

@@ -76,6 +76,11 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
   return chosen;
 }
 
+std::int64_t adapter_uses(const SessionOptions& options) {
+  const auto has_effect = [](const AdapterUse& use) { return use.scale != 0; };
+  return std::max<std::int64_t>(1, std::ranges::count_if(options.adapters, has_effect));
+}
+
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs) {
   const std::int64_t least = cache_rows_needed(options.context, options.sequences);
   // A block that is found by its tokens may become any block of a sequence.
@@ -88,7 +93,8 @@ StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::in
           .sequences = std::min(options.sequences, tokens),
           .state_slots = state_slots_for(options.sequences, options.checkpoints),
           .window_sequences = options.sequences,
-          .window_batch = options.batch};
+          .window_batch = options.batch,
+          .adapter_uses = adapter_uses(options)};
 }
 
 int steps_in_flight(const StepGraph& step, const Graph& graph, const Placement& placement) {

@@ -13,6 +13,9 @@ namespace shunt {
 /// invalid options.
 Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& model);
 
+/// Adapters with an effect that a sequence of the session uses when it begins; at least 1.
+std::int64_t adapter_uses(const SessionOptions& options);
+
 /// A step of `tokens` tokens and the logits of `outputs` of them. `options` are complete.
 StepShape step_shape(const SessionOptions& options, std::int64_t tokens, std::int64_t outputs);
 

@@ -1,6 +1,5 @@
 #include "engine/session/sequence_adapters.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -37,21 +36,17 @@ std::string adapters_key(std::span<const AdapterUse> uses) {
   return key;
 }
 
-std::vector<float> row_scales(const AdapterStacks* stacks, std::span<const AdapterUse> uses) {
-  const std::map<std::size_t, float> sums = adapter_sums(uses);
-  if (sums.empty()) return {};
-  std::vector<float> scales(to_size(stacks->ranks()));
-  for (const auto& [index, scale] : sums) {
-    const auto first = scales.begin() + stacks->first_row(index);
-    std::fill(first, scales.begin() + stacks->first_row(index + 1), scale);
-  }
-  return scales;
+std::vector<AdapterUse> uses_with_effect(std::span<const AdapterUse> uses) {
+  std::vector<AdapterUse> all;
+  for (const auto& [index, scale] : adapter_sums(uses))
+    all.push_back({.index = index, .scale = scale});
+  return all;
 }
 
-SequenceAdapters::Sequence SequenceAdapters::make(std::span<const AdapterUse> uses) const {
+SequenceAdapters::Sequence SequenceAdapters::make(std::span<const AdapterUse> uses) {
   return {.uses = {uses.begin(), uses.end()},
           .key = adapters_key(uses),
-          .scales = row_scales(stacks_, uses)};
+          .with_effect = uses_with_effect(uses)};
 }
 
 }  // namespace shunt

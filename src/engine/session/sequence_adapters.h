@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/session/block_pool.h"
-#include "model/adapters/adapter_stacks.h"
 #include "shunt/adapters.h"
+#include "shunt/error.h"
 
 namespace shunt {
 
@@ -21,39 +21,38 @@ Status check_adapters(std::span<const AdapterUse> uses, std::size_t adapters);
 /// the sum.
 std::map<std::size_t, float> adapter_sums(std::span<const AdapterUse> uses);
 
-/// The scale of each row between the products of a model's adapters, for uses that
-/// check_adapters() accepts; none if no adapter has an effect. `stacks`: null: there are none.
-std::vector<float> row_scales(const AdapterStacks* stacks, std::span<const AdapterUse> uses);
+/// The same as uses, each adapter once.
+std::vector<AdapterUse> uses_with_effect(std::span<const AdapterUse> uses);
 
 /// A text that is the same for uses with the same effect, and empty for none. It has no '|'.
 std::string adapters_key(std::span<const AdapterUse> uses);
 
 class SequenceAdapters {
  public:
-  /// `stacks`: null: the model has none. It must outlive this.
-  SequenceAdapters(const AdapterStacks* stacks, std::int64_t sequences)
-      : stacks_(stacks), sequences_(static_cast<std::size_t>(sequences)) {}
+  explicit SequenceAdapters(std::int64_t sequences)
+      : sequences_(static_cast<std::size_t>(sequences)) {}
 
   /// The uses as they were set.
   std::span<const AdapterUse> of(std::int64_t sequence) const { return sequences_[sequence].uses; }
   const std::string& key(std::int64_t sequence) const { return sequences_[sequence].key; }
-  /// The scale of each row between the products of adapters; none if the sequence uses none.
-  std::span<const float> scales(std::int64_t sequence) const { return sequences_[sequence].scales; }
+  /// Those with an effect, each adapter once.
+  std::span<const AdapterUse> with_effect(std::int64_t sequence) const {
+    return sequences_[sequence].with_effect;
+  }
 
   struct Sequence {
     std::vector<AdapterUse> uses = {};
     std::string key = {};
-    std::vector<float> scales = {};
+    std::vector<AdapterUse> with_effect = {};
   };
   const Sequence& at(std::int64_t sequence) const { return sequences_[sequence]; }
   /// Of uses that check_adapters() accepts.
-  Sequence make(std::span<const AdapterUse> uses) const;
+  static Sequence make(std::span<const AdapterUse> uses);
   void set(std::int64_t sequence, Sequence made) noexcept {
     sequences_[sequence] = std::move(made);
   }
 
  private:
-  const AdapterStacks* stacks_;
   PerSequence<Sequence> sequences_;
 };
 

@@ -62,8 +62,7 @@ struct Session::State {
   State(std::shared_ptr<const Model> of, const SessionOptions& complete_options)
       : model(std::move(of)),
         options(complete_options),
-        stacks(model->state()->adapters.stacks),
-        adapters(stacks.get(), options.sequences),
+        adapters(options.sequences),
         scopes(to_size(options.sequences)),
         pool(pool_options(complete_options)),
         layers(pool, options.sequences),
@@ -85,8 +84,8 @@ struct Session::State {
   std::shared_ptr<const ModelState> loaded = {};  // the base of the plans
   std::unique_ptr<SessionPlans> plans = {};       // null after a failure: made again when needed
   std::shared_ptr<HostRows> host = {};            // null: none; outlives the plans
-  std::shared_ptr<const AdapterStacks> stacks;    // null: none
   SequenceAdapters adapters;
+  std::size_t planned_uses = 0;  // adapters of a sequence that the plans have room for
   PerSequence<std::string> scopes;
   BlockPool pool;  // tokens, and where they are in the caches or in copies of them
   LayerContent layers;
@@ -265,10 +264,14 @@ struct Session::State {
   /// Plans of the model as it is now, and the caches filled.
   Status make_plans() {
     const auto now = model->state();
-    if (plans && plans->intact() && loaded == now) return ok();
+    const std::size_t uses = most_adapter_uses();
+    if (plans && plans->intact() && loaded == now && uses <= planned_uses) return ok();
     set_aside(now->devices);
     loaded = now;
-    SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, options, host));
+    SessionOptions wanted = options;
+    wanted.adapters.assign(uses, AdapterUse());  // plans have room for as many
+    SHUNT_ASSIGN(auto made, SessionPlans::create(*loaded, wanted, host));
+    planned_uses = uses;
     if (host == nullptr && made->host() != nullptr) {
       pool.set_host_slots(made->host()->slots());
       layers.set_host_slots(made->host()->slots());
@@ -281,6 +284,15 @@ struct Session::State {
       if (loaded->on_device_error.log) loaded->on_device_error.log(notes[said]);
     }
     return ok();
+  }
+
+  /// Adapters of a sequence, at most.
+  std::size_t most_adapter_uses() const {
+    std::size_t most = to_size(adapter_uses(options));
+    if (model->info().adapters.empty()) return most;
+    for (std::int64_t i = 0; i < options.sequences; ++i)
+      most = std::max(most, adapters.with_effect(i).size());
+    return most;
   }
 
   /// Destroys the plans, and keeps a copy of the caches if all of them are on these devices.
@@ -480,7 +492,7 @@ struct Session::State {
     part.outputs = std::clamp<std::int64_t>(first + count - piece.first, 0, count);
     part.blocks = pool.blocks(piece.sequence);
     part.second_text = piece.second_text;
-    part.adapter_scales = adapters.scales(piece.sequence);
+    part.adapters = adapters.with_effect(piece.sequence);
     return part;
   }
 

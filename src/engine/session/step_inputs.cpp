@@ -123,23 +123,81 @@ Status fill_types(Plan& plan, const StepGraph& step, std::span<const StepPart> p
   return ok();
 }
 
-/// A column for each token.
-Status fill_adapters(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
-  if (step.adapter_scales.id == kNoNode) return ok();
-  SHUNT_ASSIGN(const auto scales, input<float>(plan, step.adapter_scales));
-  const std::int64_t rows = step.graph.node(step.adapter_scales.id).result.size(0);
-  auto to = scales.begin();
+/// The columns of tokens or outputs that use adapters.
+struct UsedColumns {
+  std::vector<std::int32_t> columns = {};
+  std::vector<std::span<const AdapterUse>> uses = {};  // by column
+
+  void add(std::size_t column, std::span<const AdapterUse> of_column) {
+    columns.push_back(static_cast<std::int32_t>(column));
+    uses.push_back(of_column);
+  }
+};
+
+struct UsedAdapters {
+  UsedColumns tokens;
+  UsedColumns outputs;
+  std::vector<std::int32_t> ids;  // of these tokens
+};
+
+UsedAdapters used_adapters(std::span<const StepPart> parts) {
+  UsedAdapters used;
+  std::size_t token = 0;
+  std::size_t output = 0;
   for (const StepPart& part : parts) {
-    for (std::size_t i = 0; i < part.tokens.size(); ++i) {
-      const auto end = to + rows;
-      if (part.adapter_scales.empty()) {
-        std::fill(to, end, 0.0F);
-      } else {
-        std::ranges::copy(part.adapter_scales, to);
-      }
-      to = end;
+    for (std::size_t i = 0; i < part.tokens.size() && !part.adapters.empty(); ++i) {
+      used.tokens.add(token + i, part.adapters);
+      used.ids.push_back(part.tokens[i]);
+    }
+    token += part.tokens.size();
+    if (part.tokens.empty()) continue;
+    const std::size_t outputs = to_size(part.outputs);
+    for (std::size_t i = 0; i < outputs && !part.adapters.empty(); ++i)
+      used.outputs.add(output + i, part.adapters);
+    output += outputs;
+  }
+  return used;
+}
+
+Status fill_columns(Plan& plan, const StepGraph& step, const AdaptedColumns& at,
+                    const UsedColumns& used) {
+  SHUNT_TRY(plan.set_dynamic_dim(at.count, std::ssize(used.columns)));
+  SHUNT_ASSIGN(const auto columns, input<std::int32_t>(plan, at.columns));
+  SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, at.ids));
+  SHUNT_ASSIGN(const auto scales, input<float>(plan, at.scales));
+  std::ranges::copy(used.columns, columns.begin());
+  const std::size_t most = to_size(step.adapter_uses);
+  for (std::size_t i = 0; i < used.uses.size(); ++i) {
+    const std::span<const AdapterUse> uses = used.uses[i];
+    if (uses.size() > most) {
+      return fail(ErrorCode::kInternal, "a sequence uses {}, but the step has room for {}",
+                  counted(uses.size(), "adapter"), most);
+    }
+    for (std::size_t use = 0; use < most; ++use) {
+      const bool is_there = use < uses.size();
+      ids[i * most + use] = static_cast<std::int32_t>(uses[is_there ? use : 0].index);
+      scales[i * most + use] = is_there ? uses[use].scale : 0;
     }
   }
+  if (at.row_scales.id == kNoNode) return ok();
+  SHUNT_ASSIGN(const auto rows, input<float>(plan, at.row_scales));
+  const std::size_t ranks = to_size(step.graph.node(at.row_scales.id).result.size(0));
+  std::ranges::fill(rows.first(used.uses.size() * ranks), 0.0F);
+  const std::size_t rank = to_size(step.adapter_rank);
+  for (std::size_t i = 0; i < used.uses.size(); ++i) {
+    for (const AdapterUse& use : used.uses[i])
+      std::ranges::fill(rows.subspan(i * ranks + use.index * rank, rank), use.scale);
+  }
+  return ok();
+}
+
+Status fill_adapters(Plan& plan, const StepGraph& step, std::span<const StepPart> parts) {
+  if (step.adapted_tokens.columns.id == kNoNode) return ok();
+  const UsedAdapters used = used_adapters(parts);
+  SHUNT_TRY(fill_columns(plan, step, step.adapted_tokens, used.tokens));
+  SHUNT_TRY(fill_columns(plan, step, step.adapted_outputs, used.outputs));
+  SHUNT_ASSIGN(const auto ids, input<std::int32_t>(plan, step.adapted_ids));
+  std::ranges::copy(used.ids, ids.begin());
   return ok();
 }
 
@@ -222,12 +280,12 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
 }
 
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
-                 std::int64_t length, std::int64_t outputs, std::span<const float> adapter_scales) {
+                 std::int64_t length, std::int64_t outputs, std::span<const AdapterUse> adapters) {
   std::vector<std::int64_t> blocks(to_size(ceil_div(length + size_of(tokens), kCacheBlock)));
   std::iota(blocks.begin(), blocks.end(), 0);
   const SlotPair slots = {length == 0 ? StateSlots::kZero : 1, 1};
   StepPart only = {tokens, length, outputs, blocks, slots};
-  only.adapter_scales = adapter_scales;
+  only.adapters = adapters;
   std::vector<std::vector<std::int64_t>> of_windows;  // the blocks of a cache in turn
   of_windows.reserve(step.windows.size());
   for (const WindowCaches& window : step.windows) {

@@ -8,6 +8,7 @@
 #include "engine/session/state_slots.h"
 #include "engine/session/window_rows.h"
 #include "model/definition.h"
+#include "shunt/adapters.h"
 #include "shunt/plan.h"
 
 namespace shunt {
@@ -17,14 +18,14 @@ Status check_tokens(std::span<const std::int32_t> tokens, std::int64_t vocabular
 
 /// The part of a step for one sequence.
 struct StepPart {
-  std::span<const std::int32_t> tokens;        ///< maybe none
-  std::int64_t length = 0;                     ///< tokens before these
-  std::int64_t outputs = 0;                    ///< number of last tokens whose logits are made
-  std::span<const std::int64_t> blocks = {};   ///< BlockPool::blocks(): of all these tokens
-  SlotPair slots = {};                         ///< of the states
-  std::int64_t second_text = -1;               ///< SequenceTokens::second_text
-  std::span<const float> adapter_scales = {};  ///< of each row of adapters; none: all 0
-  std::vector<WindowTable> windows = {};       ///< by window: the blocks that tokens are read from
+  std::span<const std::int32_t> tokens;       ///< maybe none
+  std::int64_t length = 0;                    ///< tokens before these
+  std::int64_t outputs = 0;                   ///< number of last tokens whose logits are made
+  std::span<const std::int64_t> blocks = {};  ///< BlockPool::blocks(): of all these tokens
+  SlotPair slots = {};                        ///< of the states
+  std::int64_t second_text = -1;              ///< SequenceTokens::second_text
+  std::span<const AdapterUse> adapters = {};  ///< uses_with_effect()
+  std::vector<WindowTable> windows = {};      ///< by window: the blocks that tokens are read from
 };
 
 /// For a plan of a step's graph: computes tokens of some sequences, none of them twice. Tokens and
@@ -37,8 +38,8 @@ Status fill_step(Plan& plan, const StepGraph& step, std::span<const StepPart> pa
 /// least common multiple of DeviceInfo::dynamic_dim_granularity; at most `context`. 1 on the CPU
 /// alone.
 std::int64_t row_granularity(const Plan& plan, std::int64_t context);
-/// The same for the only sequence, whose cache rows are in order. `adapter_scales`: as in StepPart.
+/// The same for the only sequence, whose cache rows are in order. `adapters`: as in StepPart.
 Status fill_step(Plan& plan, const StepGraph& step, std::span<const std::int32_t> tokens,
-                 std::int64_t length, std::int64_t outputs, std::span<const float> adapter_scales);
+                 std::int64_t length, std::int64_t outputs, std::span<const AdapterUse> adapters);
 
 }  // namespace shunt

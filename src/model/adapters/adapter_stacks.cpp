@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/to_size.h"
+#include "model/weight_slots.h"
 #include "shunt/message.h"
 #include "tensor/checked.h"
 
@@ -63,10 +64,9 @@ class StackMaker {
       : files_(files), find_(find), part_(part), made_(made) {}
 
   Status make() {
-    for (const AdapterFile& adapter : files_) {
-      made_.ranks_ += adapter.info.rank;
-      made_.first_rows_.push_back(made_.ranks_);
-    }
+    made_.adapters_ = files_.size();
+    for (const AdapterFile& adapter : files_)
+      made_.rank_ = std::max(made_.rank_, adapter.info.rank);
     for (std::size_t i = 0; i < files_.size(); ++i) {
       for (const AdapterPair& pair : files_[i].pairs) SHUNT_TRY(add(i, pair));
     }
@@ -91,6 +91,11 @@ class StackMaker {
     std::vector<Source> sources = {};
     const gguf::TensorInfo* a = nullptr;
     const gguf::TensorInfo* b = nullptr;
+    /// A product of one matrix.
+    bool by_adapter() const {
+      const bool is_stacked = facts_of(target.slot).leaf == Role::kExpertWeight;
+      return !target.is_embedding && !is_stacked && target.sizes[2] * target.sizes[3] == 1;
+    }
     /// Of an embedding that makes the logits: [outputs, ranks].
     const gguf::TensorInfo* b_turned = nullptr;
   };
@@ -181,16 +186,24 @@ class StackMaker {
     const auto& [inputs, outputs, matrices, rest] = weight.target.sizes;
     SHUNT_ASSIGN(const DType of_a, type_for(weight, false));
     SHUNT_ASSIGN(const DType of_b, type_for(weight, true));
-    const Shape a = weight.target.is_embedding ? Shape{made_.ranks_, outputs}
-                                               : Shape{inputs, made_.ranks_, matrices, rest};
-    const Shape b = weight.target.is_embedding ? Shape{made_.ranks_, inputs}
-                                               : Shape{made_.ranks_, outputs, matrices, rest};
+    const std::int64_t ranks = made_.ranks();
+    Shape a = {inputs, ranks, matrices, rest};
+    Shape b = {ranks, outputs, matrices, rest};
+    if (weight.by_adapter()) {
+      const auto adapters = static_cast<std::int64_t>(made_.adapters());
+      a = {inputs, made_.rank(), adapters};
+      b = {made_.rank(), outputs, adapters};
+    } else if (weight.target.is_embedding) {
+      a = {ranks, outputs};
+      b = {ranks, inputs};
+    }
     SHUNT_ASSIGN(weight.a, reserve(name + ".lora_a", of_a, a));
     SHUNT_ASSIGN(weight.b, reserve(name + ".lora_b", of_b, b));
-    made_.stacks_[{weight.target.slot, weight.target.layer}].push_back({weight.a, weight.b, name});
+    made_.stacks_[{weight.target.slot, weight.target.layer}].push_back(
+        {weight.a, weight.b, name, weight.by_adapter()});
+    if (!weight.by_adapter()) made_.any_side_by_side_ = true;
     if (!weight.target.is_output) return ok();
-    SHUNT_ASSIGN(weight.b_turned,
-                 reserve(name + ".lora_b_turned", of_b, Shape{inputs, made_.ranks_}));
+    SHUNT_ASSIGN(weight.b_turned, reserve(name + ".lora_b_turned", of_b, Shape{inputs, ranks}));
     made_.stacks_[{WeightSlot::kOutput, 0}].push_back({weight.b_turned, weight.a, name});
     return ok();
   }
@@ -205,19 +218,27 @@ class StackMaker {
   Status fill(const Weight& weight) {
     for (const auto& [number, pair] : weight.sources) {
       const AdapterFile& adapter = files_[number];
-      const std::int64_t first = made_.first_rows_[number];
+      const std::int64_t first = static_cast<std::int64_t>(number) * made_.rank();
+      const std::int64_t ranks = made_.ranks();
       const std::int64_t rank = pair->rank();
       // A row of a file is one of the stack, or a part of one.
       const auto beside = [&](const gguf::TensorInfo& to, float factor) {
         return [&, factor](std::int64_t row, std::span<const float> numbers) {
           std::vector<float> scaled(numbers.begin(), numbers.end());
           for (float& x : scaled) x *= factor;
-          put(to, row * made_.ranks_ + first, scaled);
+          put(to, row * ranks + first, scaled);
           return ok();
         };
       };
+      // A row of B in the adapter's own slice.
+      const auto in_slice = [&](std::int64_t row, std::span<const float> numbers) {
+        std::vector<float> scaled(numbers.begin(), numbers.end());
+        for (float& x : scaled) x *= adapter.factor(*pair);
+        put(*weight.b, first * weight.target.sizes[1] + row * made_.rank(), scaled);
+        return ok();
+      };
       const auto below = [&](std::int64_t row, std::span<const float> numbers) {
-        const std::int64_t place = row / rank * made_.ranks_ + first + row % rank;
+        const std::int64_t place = row / rank * ranks + first + row % rank;
         put(*weight.a, place * std::ssize(numbers), numbers);
         return ok();
       };
@@ -226,7 +247,11 @@ class StackMaker {
       } else {
         SHUNT_TRY(each_row(adapter.file, *pair->a, below));
       }
-      SHUNT_TRY(each_row(adapter.file, *pair->b, beside(*weight.b, adapter.factor(*pair))));
+      if (weight.by_adapter()) {
+        SHUNT_TRY(each_row(adapter.file, *pair->b, in_slice));
+      } else {
+        SHUNT_TRY(each_row(adapter.file, *pair->b, beside(*weight.b, adapter.factor(*pair))));
+      }
       if (weight.b_turned != nullptr) SHUNT_TRY(fill_turned(weight, adapter, *pair, first));
     }
     return ok();

@@ -1,6 +1,7 @@
-// The matrices of all adapters of a model: those of a weight are side by side in two larger
-// matrices. A step multiplies by both, and scales each adapter's rows in between by token. So
-// tokens of a step use different adapters in the same two products.
+// The matrices of all adapters of a model. Those of a weight are stacked, so that tokens of a step
+// use different adapters in the same two products: A, then B. A stack has a slice for each adapter,
+// as experts have, and only slices that tokens use are read. Matrices of experts, of heads and of
+// embeddings are side by side in two larger matrices instead, with scales for the rows in between.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +35,13 @@ using FindAdapted = std::function<Result<AdaptedWeight>(std::string_view name)>;
 
 /// A weight's matrices of all adapters.
 struct AdapterStack {
-  const gguf::TensorInfo* a =
-      nullptr;  ///< [inputs, ranks, matrices]; of an embedding [ranks, rows]
-  const gguf::TensorInfo* b = nullptr;  ///< [ranks, outputs, matrices]
-  std::string weight = {};              ///< the name of the model's tensor
+  /// [inputs, rank, adapters]; side by side: [inputs, ranks, matrices], of an embedding
+  /// [ranks, rows].
+  const gguf::TensorInfo* a = nullptr;
+  const gguf::TensorInfo* b =
+      nullptr;              ///< [rank, outputs, adapters], or [ranks, outputs, matrices]
+  std::string weight = {};  ///< the name of the model's tensor
+  bool by_adapter = false;  ///< has a slice for each adapter
 };
 
 /// Const: may be used from many threads.
@@ -50,12 +54,15 @@ class AdapterStacks {
                                                            const FindAdapted& find,
                                                            std::uint32_t part);
 
-  /// Rows between the two products: the sum of the largest ranks of all adapters. An adapter has
-  /// the same rows for every weight.
-  std::int64_t ranks() const { return ranks_; }
-  /// The first row of an adapter; one more than there are adapters has ranks().
-  std::int64_t first_row(std::size_t adapter) const { return first_rows_[adapter]; }
-  std::size_t adapters() const { return first_rows_.size() - 1; }
+  /// Rows between the two products of one adapter: the largest rank of all. Rows that an adapter
+  /// does not need are 0.
+  std::int64_t rank() const { return rank_; }
+  /// The same of all adapters. An adapter has the same rows for every weight: the first one is its
+  /// number times rank().
+  std::int64_t ranks() const { return rank_ * static_cast<std::int64_t>(adapters_); }
+  std::size_t adapters() const { return adapters_; }
+  /// Whether a weight's matrices are side by side.
+  bool any_side_by_side() const { return any_side_by_side_; }
   /// Those of a weight; none if no adapter changes it.
   std::span<const AdapterStack> of(WeightSlot slot, std::int64_t layer) const;
   /// All of them.
@@ -69,8 +76,9 @@ class AdapterStacks {
   friend class StackMaker;
   AdapterStacks() = default;
 
-  std::vector<std::int64_t> first_rows_ = {0};
-  std::int64_t ranks_ = 0;
+  std::int64_t rank_ = 0;
+  std::size_t adapters_ = 0;
+  bool any_side_by_side_ = false;
   std::list<gguf::TensorInfo> infos_;  // do not move
   std::map<std::pair<WeightSlot, std::int64_t>, std::vector<AdapterStack>> stacks_;
   AlignedBytes memory_;

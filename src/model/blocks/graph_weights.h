@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -12,12 +11,6 @@
 
 namespace shunt {
 
-/// The inputs of a step that say which adapters its tokens use.
-struct AdapterInputs {
-  Value scales;  ///< StepGraph::adapter_scales
-  Value output_ids;
-};
-
 /// Each call passes on the first error, which comes out at the end.
 class GraphWeights {
  public:
@@ -26,8 +19,9 @@ class GraphWeights {
   GraphWeights(GraphBuilder& g, const DescribedModel& model, Role role)
       : g_(g), model_(model), role_(role) {}
 
-  /// Products have the changes of the model's adapters from now on.
-  void use_adapters(const AdapterInputs& inputs) { adapters_ = inputs; }
+  /// Products have the changes of the model's adapters from now on. `step` has the inputs that say
+  /// which adapters its tokens use; it must outlive this.
+  void use_adapters(const StepGraph& step) { step_ = &step; }
 
   /// Those asked for so far.
   const std::vector<WeightLeaf>& leaves() const { return leaves_; }
@@ -60,16 +54,26 @@ class GraphWeights {
   Result<Value> named(Result<Value> value, std::int64_t layer, std::string_view what);
 
  private:
+  /// The leaves of a stack.
+  struct Adapted {
+    Result<Value> a;
+    Result<Value> b;
+  };
   std::span<const AdapterStack> adapters_of(WeightSlot slot, std::int64_t layer) const;
   Result<Value> adapter_leaf(const gguf::TensorInfo& info, Role role, std::int64_t layer);
-  Result<Value> scales_of(const Dim& columns);
-  Result<Value> add_change(Operand y, Operand change, const AdapterStack& stack);
+  /// The columns that use adapters, of all of the step's tokens or outputs.
+  Result<AdaptedColumns> adapted(const Dim& columns) const;
+  Result<Value> change_of_one(Operand x, const AdaptedColumns& at, const AdapterStack& stack,
+                              const Adapted& leaves);
+  Result<Value> named_change(Result<Value> change, const AdapterStack& stack);
+  Result<Value> add_change(Operand y, Operand change, const AdaptedColumns& at);
+  Result<Value> add_change_by_heads(Operand y, Operand x, const AdaptedColumns& at,
+                                    const AdapterStack& stack, const Adapted& leaves);
 
   GraphBuilder& g_;
   const DescribedModel& model_;
   Role role_;
-  std::optional<AdapterInputs> adapters_;
-  Result<Value> output_scales_ = absent();  // of the tokens whose logits are made
+  const StepGraph* step_ = nullptr;  // of the adapters in use; null: none
   std::map<const gguf::TensorInfo*, NodeId> adapter_leaves_;
   std::map<std::pair<WeightSlot, std::int64_t>, NodeId> made_;
   std::vector<WeightLeaf> leaves_;

@@ -41,6 +41,7 @@ class StepMemory final : public LayerMemory {
     return elements % trait(step_.cache_type).block_elements == 0;
   }
   Status input(Value& value, std::string name, DType type, const Shape& shape);
+  Status make_adapted(AdaptedColumns& made, const std::string& what, std::int64_t most);
   Status add_window(std::int64_t window);
   /// The caches of layers with a window; null: those with rows for all tokens.
   WindowCaches* window_of(const AttentionCall& call);
@@ -88,8 +89,12 @@ Status StepMemory::make_inputs() {
   if (model_.description().token_types > 1)
     SHUNT_TRY(input(made_.token_types, "token types", DType::kI32, {tokens}));
   if (model_.adapters() != nullptr) {
-    SHUNT_TRY(input(made_.adapter_scales, "adapter scales", DType::kF32,
-                    {model_.adapters()->ranks(), tokens}));
+    made_.adapter_uses = step_.adapter_uses;
+    made_.adapter_rank = model_.adapters()->rank();
+    SHUNT_TRY(make_adapted(made_.adapted_tokens, "tokens", step_.tokens));
+    SHUNT_TRY(make_adapted(made_.adapted_outputs, "outputs", step_.outputs));
+    SHUNT_TRY(
+        input(made_.adapted_ids, "adapted token ids", DType::kI32, {made_.adapted_tokens.count}));
   }
   for (const std::int64_t window : model_.shape().windows) SHUNT_TRY(add_window(window));
   if (model_.shape().state_bytes == 0) return ok();
@@ -98,6 +103,18 @@ Status StepMemory::make_inputs() {
   ends_ =
       reshape(g_, cont(g_, view(g_, made_.sequences, {0, 0, 0, 0}, {1, sequences})), {sequences});
   return ok();
+}
+
+Status StepMemory::make_adapted(AdaptedColumns& made, const std::string& what, std::int64_t most) {
+  const AdapterStacks& stacks = *model_.adapters();
+  SHUNT_ASSIGN(made.count, g_.dynamic_dim("adapted " + what, most));
+  const std::int64_t uses = step_.adapter_uses;
+  SHUNT_TRY(input(made.columns, "adapted " + what, DType::kI32, {made.count}));
+  SHUNT_TRY(input(made.ids, "adapters of " + what, DType::kI32, {uses, made.count}));
+  SHUNT_TRY(input(made.scales, "adapter scales of " + what, DType::kF32, {1, uses, made.count}));
+  if (!stacks.any_side_by_side()) return ok();
+  return input(made.row_scales, "scales of adapter rows of " + what, DType::kF32,
+               {stacks.ranks(), made.count});
 }
 
 Status StepMemory::add_window(std::int64_t window) {
@@ -205,7 +222,7 @@ Result<StepGraph> DescribedModel::build(const StepShape& step) const {
   GraphWeights weights(g, *this, Role::kWeight);
   BlockContext context = {g, model_, weights, memory};
   StepGraph& made = memory.made();
-  if (adapters_ != nullptr) weights.use_adapters({made.adapter_scales, made.output_ids});
+  if (adapters_ != nullptr) weights.use_adapters(made);
   const Result<Value> logits =
       model_graph(context, made.tokens, made.output_ids, made.output_count, embeddings_);
   SHUNT_TRY(g.output(logits, "logits"));

@@ -114,9 +114,11 @@ class MatmulId final : public AnyCaseKernel {
   int phases() const override { return 3; }
   bool streams(std::size_t source) const override { return source == 0; }
   std::int64_t items(const Call& call, int phase) const override {
-    if (phase == kSort) return 1;
     const Sizes& ids = call.sources[2].sizes;
-    if (phase == kRound) return as_integers(call) ? ids[0] * ids[1] : 0;
+    const std::int64_t pairs = ids[0] * ids[1];
+    if (pairs == 0) return 0;
+    if (phase == kSort) return 1;
+    if (phase == kRound) return as_integers(call) ? pairs : 0;
     return ceil_div(call.result.sizes[0], kTileRows) * call.sources[0].sizes[2];
   }
   std::int64_t grain(const Call& call, int phase) const override {
