@@ -112,6 +112,16 @@ Status read_attention(ArchitectureKeys& keys, Description& model, RopeMode mode,
   return ok();
 }
 
+Result<QueryTemperature> read_temperature(ArchitectureKeys& keys) {
+  constexpr const char* kLength = "attention.temperature_length";
+  SHUNT_ASSIGN(const float scale, keys.finite("attention.temperature_scale", 0));
+  const bool says_length = keys.has(kLength);
+  if (scale == 0) return QueryTemperature();
+  const char* const key = says_length ? kLength : "rope.scaling.original_context_length";
+  SHUNT_ASSIGN(const std::int64_t length, keys.count(key, kMostOfSize));
+  return QueryTemperature{.scale = scale, .length = length};
+}
+
 Status read_yarn_multiplier(ArchitectureKeys& keys, Description& model) {
   SHUNT_ASSIGN(const float multiplier, keys.finite("rope.scaling.yarn_log_multiplier", 0));
   SHUNT_ASSIGN(const bool is_stated, states_yarn_factor(keys));

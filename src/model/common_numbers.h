@@ -21,6 +21,10 @@ Status read_common(ArchitectureKeys& keys, Description& model);
 /// YaRN's growth of scores is divided by that of the training, whose multiplier the file says.
 Status read_yarn_multiplier(ArchitectureKeys& keys, Description& model);
 
+/// Queries grow with the position, if the file says so: in steps of as many tokens as it says, or
+/// of the original context.
+Result<QueryTemperature> read_temperature(ArchitectureKeys& keys);
+
 /// The kind of norm, with its epsilon.
 Status read_norm(ArchitectureKeys& keys, Description& model, NormKind kind = NormKind::kRms);
 

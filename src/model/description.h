@@ -63,6 +63,7 @@ struct LatentAttention {
   std::int64_t value_size = 0;  ///< of one head
   RopeParams rope;
   float scale = 0;  ///< of scores
+  QueryTemperature temperature;
 
   std::int64_t plain_size() const { return key_size - rope.dims; }
   std::int64_t row_size() const { return rank + rope.dims; }

@@ -1,5 +1,5 @@
 // DeepSeek V2 (arXiv 2405.04434), V3 and R1 (arXiv 2412.19437), Kimi K2, GLM 4.7 Flash: latent
-// attention and experts in groups.
+// attention and experts in groups. Mistral Large 3: the same, and queries grow with the position.
 #include <cmath>
 
 #include "model/architectures/describe.h"
@@ -31,6 +31,7 @@ Result<LatentAttention> read_latent_attention(ArchitectureKeys& keys) {
                 keys.file().path(), keys.name("rope.dimension_count"), turned, made.key_size);
   }
   SHUNT_ASSIGN(made.rope, read_rope(keys, turned, RopeMode::kNormal));
+  SHUNT_ASSIGN(made.temperature, read_temperature(keys));
   made.scale = 1 / std::sqrt(static_cast<float>(made.key_size));
   // A file that has the multiplier of YaRN's growth says so of the training: scores have it
   // squared, and rope has none.

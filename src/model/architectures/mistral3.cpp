@@ -6,14 +6,8 @@ namespace shunt {
 
 Status describe_mistral3(ArchitectureKeys& keys, Description& model) {
   SHUNT_TRY(describe_llama(keys, model));
-  SHUNT_ASSIGN(const float temperature, keys.finite("attention.temperature_scale", 0));
-  const char* const key = keys.has("attention.temperature_length")
-                              ? "attention.temperature_length"
-                              : "rope.scaling.original_context_length";
-  if (temperature == 0) return ok();
-  SHUNT_ASSIGN(const std::int64_t length, keys.count(key, kMostOfSize));
-  for (Layer& layer : model.layers)
-    layer.attention->temperature = {.scale = temperature, .length = length};
+  SHUNT_ASSIGN(const QueryTemperature temperature, read_temperature(keys));
+  for (Layer& layer : model.layers) layer.attention->temperature = temperature;
   return ok();
 }
 

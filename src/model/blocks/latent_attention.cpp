@@ -40,13 +40,16 @@ Result<Value> latent_attention_block(BlockContext& c, const LatentAttention& a, 
   const Result<Value> key =
       reshape(g, view(g, down, {a.rank, 0, 0, 0}, {turned, tokens}), {turned, 1, tokens});
 
+  Result<Value> turned_queries = concat(g, absorbed, turn(to_turn), 0);
+  if (a.temperature.scale != 0)
+    turned_queries = mul(g, turned_queries, query_temperature(c, a.temperature));
   AttentionCall call = {.layer = number,
                         .heads = a.heads,
                         .kv_heads = 1,
                         .key_size = a.row_size(),
                         .value_size = a.rank,
                         .scale = a.scale,
-                        .queries = concat(g, absorbed, turn(to_turn), 0),
+                        .queries = turned_queries,
                         .keys = concat(g, reshape(g, latent, {a.rank, 1, tokens}), turn(key), 0),
                         .values = absent(),
                         .sinks = absent()};
