@@ -62,6 +62,7 @@ enum class WeightSlot : std::uint8_t {
   // Delta net.
   kDeltaInput,
   kDeltaGate,
+  kDeltaFusedInput,
   kDeltaConvolution,
   kDeltaDecay,
   kDeltaStepBias,

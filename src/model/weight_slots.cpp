@@ -167,6 +167,8 @@ const std::array<SlotFacts, kSlotCount> kSlots = {{
      SIZES(matrix(m.width, l.delta_net->conv_width())), R::kQuery},
     {kDeltaGate, "blk.{}.attn_gate.weight", delta,
      SIZES(matrix(m.width, l.delta_net->value_width())), R::kGate},
+    {kDeltaFusedInput, "blk.{}.ssm_in.weight", delta,
+     SIZES(matrix(m.width, l.delta_net->conv_width() + l.delta_net->value_width())), R::kQuery},
     {kDeltaConvolution, "blk.{}.ssm_conv1d.weight", delta,
      SIZES(matrix(l.delta_net->taps, l.delta_net->conv_width())), R::kOther, Role::kWeight,
      Start::kNoise},

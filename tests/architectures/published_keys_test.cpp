@@ -329,6 +329,46 @@ TEST_F(PublishedKeys, Phi3OfAnotherShapeHasNoWindowThatItsFileLacks) {
               ::testing::IsEmpty());
 }
 
+/// For each head of keys, ssm_in has the rows of its query, its key, its values and their gates.
+TEST_F(PublishedKeys, FirstFilesOfQwen3NextHaveTheInputsOfADeltaNetInOneTensor) {
+  constexpr std::size_t kWidth = 64;
+  constexpr std::size_t kHeads = 2;
+  constexpr std::size_t kKey = 16;
+  constexpr std::size_t kValues = 3 * 16;  // of a head of keys
+  const std::vector<RecordedTensor> tensors = recorded_tensors("qwen3next-untied");
+  const auto values_of = [&](const std::string& name) -> const std::vector<float>& {
+    return std::ranges::find(tensors, name, &RecordedTensor::name)->values;
+  };
+  expect_recorded("qwen3next-untied", [&](EditedFile& file) {
+    for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
+      const std::vector<float>& inputs = values_of(layer + "attn_qkv.weight");
+      const std::vector<float>& gates = values_of(layer + "attn_gate.weight");
+      std::vector<float> fused;
+      const auto take = [&](const std::vector<float>& from, std::size_t first, std::size_t rows) {
+        const auto at = from.begin() + static_cast<std::ptrdiff_t>(first * kWidth);
+        fused.insert(fused.end(), at, at + static_cast<std::ptrdiff_t>(rows * kWidth));
+      };
+      for (std::size_t head = 0; head < kHeads; ++head) {
+        take(inputs, head * kKey, kKey);
+        take(inputs, (kHeads + head) * kKey, kKey);
+        take(inputs, 2 * kHeads * kKey + head * kValues, kValues);
+        take(gates, head * kValues, kValues);
+      }
+      ASSERT_EQ(fused.size(), inputs.size() + gates.size());
+      const std::string name = layer + "attn_qkv.weight";
+      EditedFile::EditedTensor made =
+          *std::ranges::find(file.tensors, name, &EditedFile::EditedTensor::name);
+      made.name = layer + "ssm_in.weight";
+      made.tensor = must(
+          make_tensor(DType::kF32, {kWidth, static_cast<std::int64_t>(fused.size() / kWidth)}));
+      for (std::size_t i = 0; i < fused.size(); ++i) made.elements.emplace_back(i, fused[i]);
+      file.remove_tensor(name);
+      file.remove_tensor(layer + "attn_gate.weight");
+      file.tensors.push_back(std::move(made));
+    }
+  });
+}
+
 TEST_F(PublishedKeys, PicturesAndSoundAreLeftAside) {
   expect_recorded("gemma3", [](EditedFile& file) {
     file.set("gemma3.vision.block_count", count(27));

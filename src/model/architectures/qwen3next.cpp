@@ -46,6 +46,19 @@ Status read_delta_nets(ArchitectureKeys& keys, Description& model) {
   return ok();
 }
 
+namespace {
+
+/// The first files have the inputs of a delta net in one tensor, as config.json's model has them.
+bool has_fused_inputs(const ArchitectureKeys& keys, const Description& model) {
+  for (std::int64_t layer = 0; layer < std::ssize(model.layers); ++layer) {
+    if (keys.file().find_tensor(name_of({WeightSlot::kDeltaFusedInput}, layer)) != nullptr)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Status describe_qwen3next(ArchitectureKeys& keys, Description& model) {
   SHUNT_TRY(read_norm(keys, model));
   SHUNT_TRY(read_attention(keys, model, RopeMode::kNeox, AttentionLayers::kSome));
@@ -55,6 +68,10 @@ Status describe_qwen3next(ArchitectureKeys& keys, Description& model) {
   add_decoder_weights(model);
   SHUNT_TRY(read_delta_nets(keys, model));
   model.add({{WeightSlot::kSharedRouter}, {WeightSlot::kDeltaStepAndShare}});
+  if (has_fused_inputs(keys, model)) {
+    model.remove({WeightSlot::kDeltaInput, WeightSlot::kDeltaGate});
+    model.add({{WeightSlot::kDeltaFusedInput}});
+  }
   return skip_prediction_layers(keys, model);
 }
 

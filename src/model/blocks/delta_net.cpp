@@ -15,6 +15,29 @@ Result<Value> unit_length(GraphBuilder& g, Operand x, std::int64_t size) {
   return mul(g, rms_norm(g, x, {.eps = kEps / n}), fill(g, {size}, 1 / std::sqrt(n)));
 }
 
+/// What the convolution reads, and the gate of the results.
+struct Inputs {
+  Result<Value> convolved = absent();
+  Result<Value> gate = absent();
+};
+
+/// Of one matrix: for each head of keys a query, a key, its values, and the gates of these.
+Inputs fused_inputs(BlockContext& c, const DeltaNet& net, Operand x, std::int64_t number) {
+  GraphBuilder& g = c.g;
+  const Dim tokens = c.memory.tokens();
+  const std::int64_t key = net.key_size;
+  const std::int64_t values = net.value_width() / net.key_heads;
+  const Result<Value> all = reshape(g, c.weights.linear(x, WeightSlot::kDeltaFusedInput, number),
+                                    {2 * key + 2 * values, net.key_heads, tokens});
+  const auto rows = [&](std::int64_t start, std::int64_t size) {
+    const Result<Value> of_heads =
+        cont(g, view(g, all, {start, 0, 0, 0}, {size, net.key_heads, tokens}));
+    return reshape(g, of_heads, {size * net.key_heads, tokens});
+  };
+  const Result<Value> queries_and_keys = concat(g, rows(0, key), rows(key, key), 0);
+  return {concat(g, queries_and_keys, rows(2 * key, values), 0), rows(2 * key + values, values)};
+}
+
 }  // namespace
 
 Result<Value> delta_net_block(BlockContext& c, const DeltaNet& net, Operand x,
@@ -23,12 +46,15 @@ Result<Value> delta_net_block(BlockContext& c, const DeltaNet& net, Operand x,
   GraphWeights& w = c.weights;
   const Dim tokens = c.memory.tokens();
   const std::int64_t conv_numbers = net.conv_width() * (net.taps - 1);
+  const bool is_fused = w.has(WeightSlot::kDeltaFusedInput, number);
+  const Inputs fused = is_fused ? fused_inputs(c, net, x, number) : Inputs();
   SHUNT_ASSIGN(const StateUse conv, c.memory.state("convolution", number, conv_numbers));
-  SHUNT_ASSIGN(const Recurrence convolved,
-               ssm_conv(g, w.linear(x, WeightSlot::kDeltaInput, number),
-                        w.weight(WeightSlot::kDeltaConvolution, number),
-                        reshape(g, conv.states, {net.conv_width(), net.taps - 1, c.memory.slots()}),
-                        conv.sources, conv.ends));
+  SHUNT_ASSIGN(
+      const Recurrence convolved,
+      ssm_conv(g, is_fused ? fused.convolved : w.linear(x, WeightSlot::kDeltaInput, number),
+               w.weight(WeightSlot::kDeltaConvolution, number),
+               reshape(g, conv.states, {net.conv_width(), net.taps - 1, c.memory.slots()}),
+               conv.sources, conv.ends));
   SHUNT_TRY(c.memory.keep(conv.states, convolved.states, conv_numbers));
   const Result<Value> y = silu(g, convolved.outputs);
   const auto heads = [&](std::int64_t start, std::int64_t size, std::int64_t count) {
@@ -83,7 +109,7 @@ Result<Value> delta_net_block(BlockContext& c, const DeltaNet& net, Operand x,
   const Result<Value> normed =
       w.rms(reshape(g, result.outputs, {net.value_size, net.value_heads, tokens}),
             WeightSlot::kDeltaNorm, number);
-  const Result<Value> gate = w.linear(x, WeightSlot::kDeltaGate, number);
+  const Result<Value> gate = is_fused ? fused.gate : w.linear(x, WeightSlot::kDeltaGate, number);
   const Result<Value> gated = swiglu(g, gate, reshape(g, normed, {net.value_width(), tokens}));
   return w.linear(gated, WeightSlot::kDeltaOutput, number);
 }
