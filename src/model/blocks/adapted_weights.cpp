@@ -42,6 +42,17 @@ Result<AdaptedColumns> GraphWeights::adapted(const Dim& columns) const {
   return fail(ErrorCode::kInternal, "a product of {} columns has adapters", columns.max);
 }
 
+/// Columns of x [rows, ..]. Weights that read the same x share them.
+Result<Value> GraphWeights::picked(Operand x, const AdaptedColumns& at) {
+  if (!x) return x;
+  const auto [known, is_new] =
+      picked_.try_emplace(std::pair(x->id, at.columns.id), static_cast<NodeId>(kNoNode));
+  if (!is_new) return Value{known->second};
+  SHUNT_ASSIGN(const Value made, get_rows(g_, x, at.columns));
+  known->second = made.id;
+  return made;
+}
+
 /// A name for people.
 Result<Value> GraphWeights::named_change(Result<Value> change, const AdapterStack& stack) {
   if (change) SHUNT_TRY(g_.name(change, "change of " + stack.weight));
@@ -58,15 +69,15 @@ Result<Value> GraphWeights::add_change(Operand y, Operand change, const AdaptedC
 /// The change of y [rows, columns] for x [inputs, columns].
 Result<Value> GraphWeights::change_of_one(Operand x, const AdaptedColumns& at,
                                           const AdapterStack& stack, const Adapted& leaves) {
-  const Result<Value> picked = get_rows(g_, x, at.columns);
+  const Result<Value> some = picked(x, at);
   if (!stack.by_adapter) {
-    const Result<Value> rows = mul(g_, matmul(g_, leaves.a, picked), at.row_scales);
+    const Result<Value> rows = mul(g_, matmul(g_, leaves.a, some), at.row_scales);
     return named_change(matmul(g_, leaves.b, rows), stack);
   }
   const std::int64_t inputs = stack.a->tensor.size(0);
   const std::int64_t outputs = stack.b->tensor.size(1);
-  const Result<Value> rows = mul(
-      g_, matmul_id(g_, leaves.a, reshape(g_, picked, {inputs, 1, at.count}), at.ids), at.scales);
+  const Result<Value> rows =
+      mul(g_, matmul_id(g_, leaves.a, reshape(g_, some, {inputs, 1, at.count}), at.ids), at.scales);
   Result<Value> changes = named_change(matmul_id(g_, leaves.b, rows, at.ids), stack);
   if (step_->adapter_uses > 1) changes = repeat_back(g_, changes, {outputs, 1, at.count});
   return reshape(g_, changes, {outputs, at.count});
@@ -80,10 +91,10 @@ Result<Value> GraphWeights::add_change_by_heads(Operand y, Operand x, const Adap
   const std::int64_t heads = of_x.size(2);
   const std::int64_t inputs = of_x.size(0);
   const std::int64_t outputs = stack.b->tensor.size(1);
-  const Result<Value> picked =
+  const Result<Value> some =
       get_rows(g_, with_heads_inside(g_, x, inputs * heads, columns), at.columns);
   const Result<Value> by_head =
-      cont(g_, permute(g_, reshape(g_, picked, {inputs, heads, at.count}), kHeadsInside));
+      cont(g_, permute(g_, reshape(g_, some, {inputs, heads, at.count}), kHeadsInside));
   const Result<Value> rows = mul(g_, matmul(g_, leaves.a, by_head), at.row_scales);
   const Result<Value> change = named_change(matmul(g_, leaves.b, rows), stack);
   const Result<Value> sum =
@@ -125,15 +136,14 @@ Result<Value> GraphWeights::expert_product(Operand x, Operand ids, WeightSlot sl
     const std::int64_t inputs = of_x.size(0);
     const std::int64_t rows_of_x = of_x.size(1);  // 1, or one for each use
     const std::int64_t width = stack.b->tensor.size(1) * of_ids.size(0);
-    const Result<Value> picked =
+    const Result<Value> some =
         reshape(g_, get_rows(g_, reshape(g_, x, {inputs * rows_of_x, columns}), at.columns),
                 {inputs, rows_of_x, at.count});
-    const Result<Value> picked_ids = get_rows(g_, ids, at.columns);
+    const Result<Value> some_ids = get_rows(g_, ids, at.columns);
     const Result<Value> scales =
         reshape(g_, at.row_scales, {model_.adapters()->ranks(), 1, at.count});
-    const Result<Value> rows = mul(g_, matmul_id(g_, leaf(*stack.a), picked, picked_ids), scales);
-    const Result<Value> change =
-        named_change(matmul_id(g_, leaf(*stack.b), rows, picked_ids), stack);
+    const Result<Value> rows = mul(g_, matmul_id(g_, leaf(*stack.a), some, some_ids), scales);
+    const Result<Value> change = named_change(matmul_id(g_, leaf(*stack.b), rows, some_ids), stack);
     const Result<Value> sum =
         add_change(reshape(g_, y, {width, columns}), reshape(g_, change, {width, at.count}), at);
     y = reshape(g_, sum, {stack.b->tensor.size(1), of_ids.size(0), columns});

@@ -65,6 +65,7 @@ class GraphWeights {
   Result<AdaptedColumns> adapted(const Dim& columns) const;
   Result<Value> change_of_one(Operand x, const AdaptedColumns& at, const AdapterStack& stack,
                               const Adapted& leaves);
+  Result<Value> picked(Operand x, const AdaptedColumns& at);
   Result<Value> named_change(Result<Value> change, const AdapterStack& stack);
   Result<Value> add_change(Operand y, Operand change, const AdaptedColumns& at);
   Result<Value> add_change_by_heads(Operand y, Operand x, const AdaptedColumns& at,
@@ -75,6 +76,7 @@ class GraphWeights {
   Role role_;
   const StepGraph* step_ = nullptr;  // of the adapters in use; null: none
   std::map<const gguf::TensorInfo*, NodeId> adapter_leaves_;
+  std::map<std::pair<NodeId, NodeId>, NodeId> picked_;  // by x and AdaptedColumns::columns
   std::map<std::pair<WeightSlot, std::int64_t>, NodeId> made_;
   std::vector<WeightLeaf> leaves_;
 };
