@@ -42,6 +42,7 @@ enum class WeightSlot : std::uint8_t {
   kValue,
   kValueBias,
   kQueryKeyValue,
+  kQueryKeyValueBias,
   kQueryNorm,
   kKeyNorm,
   kFullQueryNorm,

@@ -127,6 +127,10 @@ const std::array<SlotFacts, kSlotCount> kSlots = {{
      SIZES(matrix(m.width, l.attention->query_width() + l.attention->key_width() +
                                l.attention->value_width())),
      R::kValue},
+    {kQueryKeyValueBias, "blk.{}.attn_qkv.bias", own_keys,
+     SIZES(vector(l.attention->query_width() + l.attention->key_width() +
+                  l.attention->value_width())),
+     R::kOther, Role::kWeight, Start::kZeros},
     {kQueryNorm, "blk.{}.attn_q_norm.weight", attention, SIZES(vector(l.attention->key_size))},
     {kKeyNorm, "blk.{}.attn_k_norm.weight", own_keys, SIZES(vector(l.attention->key_size))},
     {kFullQueryNorm, "blk.{}.attn_q_norm.weight", attention,

@@ -57,7 +57,8 @@ class AttentionBlock {
     Result<Value> k = absent();
     Result<Value> v = absent();
     if (w().has(WeightSlot::kQueryKeyValue, number_)) {
-      const Result<Value> all = w().linear(x, WeightSlot::kQueryKeyValue, number_);
+      const Result<Value> all =
+          w().linear(x, WeightSlot::kQueryKeyValue, WeightSlot::kQueryKeyValueBias, number_);
       q = rows(all, 0, a_.query_width());
       k = rows(all, a_.query_width(), a_.key_width());
       v = rows(all, a_.query_width() + a_.key_width(), a_.value_width());

@@ -104,6 +104,10 @@ class ExpertsBlock {
       return gated_fused(g(), e_.activation,
                          expert(inputs, ids, WeightSlot::kExpertGateUp, WeightSlot::kExpertUpBias));
     }
+    if (!w().has(WeightSlot::kExpertGate, number_)) {
+      return ungated(g(), e_.activation,
+                     expert(inputs, ids, WeightSlot::kExpertUp, WeightSlot::kExpertUpBias));
+    }
     const Result<Value> gate =
         expert(inputs, ids, WeightSlot::kExpertGate, WeightSlot::kExpertGateBias);
     const Result<Value> up = expert(inputs, ids, WeightSlot::kExpertUp, WeightSlot::kExpertUpBias);

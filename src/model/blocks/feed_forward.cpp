@@ -31,9 +31,7 @@ Result<Value> gated_fused(GraphBuilder& g, Activation activation, Operand both) 
   return swiglu_fused(g, both);
 }
 
-namespace {
-
-Result<Value> activated(GraphBuilder& g, Activation activation, Operand x) {
+Result<Value> ungated(GraphBuilder& g, Activation activation, Operand x) {
   switch (activation) {
     case Activation::kGelu:
       return gelu(g, x);
@@ -45,8 +43,6 @@ Result<Value> activated(GraphBuilder& g, Activation activation, Operand x) {
   }
   return silu(g, x);
 }
-
-}  // namespace
 
 Result<Value> feed_forward_block(BlockContext& c, const FeedForward& part, Operand x,
                                  std::int64_t number) {
@@ -61,7 +57,7 @@ Result<Value> feed_forward_block(BlockContext& c, const FeedForward& part, Opera
   }
   const Result<Value> up = w.linear(x, WeightSlot::kUp, WeightSlot::kUpBias, number);
   return down(part.fused ? gated_fused(c.g, part.activation, up)
-                         : activated(c.g, part.activation, up));
+                         : ungated(c.g, part.activation, up));
 }
 
 }  // namespace shunt

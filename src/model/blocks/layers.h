@@ -47,6 +47,9 @@ Result<Value> gated(GraphBuilder& g, Activation activation, Operand gate, Operan
 /// The same of rows that hold both, the gate first.
 Result<Value> gated_fused(GraphBuilder& g, Activation activation, Operand both);
 
+/// The function alone, where there is no gate.
+Result<Value> ungated(GraphBuilder& g, Activation activation, Operand x);
+
 /// All layers, from token ids to logits, or to embeddings: the last layer's results, normed.
 /// `outputs`: ids of the tokens whose logits are computed;
 /// absent: all are.
