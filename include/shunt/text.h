@@ -81,6 +81,7 @@ struct Vocabulary {
   std::optional<bool> add_bos;
   std::optional<bool> add_eos;
   std::optional<bool> add_sep;                   ///< "bert"; of others: two between texts
+  std::optional<bool> two_separators;            ///< "bert" only: SEP twice between two texts
   std::optional<bool> add_space_prefix;          ///< "llama" and "t5"
   std::optional<bool> remove_extra_whitespaces;  ///< "t5" only; true if absent
   std::optional<bool> lower_case;                ///< "bert" only; if absent, no token has capitals

@@ -42,6 +42,13 @@ class PostProcessorReader {
     if (!before_.empty()) vocabulary_.opening = before_[0];
     if (!after_.empty()) vocabulary_.closing = after_[0];
     vocabulary_.separator = separator_;
+    const bool differ = vocabulary_.kind == "bert" && separator_ && separator_ != after_[0];
+    if (differ) {
+      vocabulary_.notes.push_back(fmt::format(
+          "{}: post_processor puts tokens {} and {} between two texts; the file has the first one, "
+          "as a WordPiece tokenizer has one token for both",
+          path_, after_[0], *separator_));
+    }
     return ok();
   }
 

@@ -228,7 +228,10 @@ class KeyWriter {
   }
 
   bool is_bert() const { return vocabulary_.kind == "bert"; }
-  bool has_two_separators() const { return !is_bert() && vocabulary_.separator; }
+  /// WordPiece has one id for both.
+  bool has_two_separators() const {
+    return vocabulary_.separator && (!is_bert() || vocabulary_.separator == vocabulary_.closing);
+  }
 
   /// The id that the tokenizer's files give: what adds it to a text, a name in a setting, the
   /// tokenizer itself.
@@ -282,7 +285,10 @@ class KeyWriter {
     if (said_bos && !(is_bert() && bos)) add_flag("add_bos_token", bos);
     if (said_eos && !(is_bert() && eos))
       add_flag(is_bert() ? "add_sep_token" : "add_eos_token", eos);
-    if (has_two_separators()) add_flag("add_sep_token", true);
+    if (has_two_separators() && !is_bert()) add_flag("add_sep_token", true);
+    if (has_two_separators() && is_bert())
+      keys_.push_back(
+          {std::string(vocabulary_keys::kTwoSeparators), {gguf::ValueType::kBool, true}});
     if (vocabulary_.lower_case) add_flag("normalizer.lowercase", *vocabulary_.lower_case);
     if (vocabulary_.strip_accents) add_flag("normalizer.strip_accents", *vocabulary_.strip_accents);
     if (vocabulary_.add_space_prefix) add_flag("add_space_prefix", *vocabulary_.add_space_prefix);

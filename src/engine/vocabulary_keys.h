@@ -19,6 +19,9 @@ inline constexpr std::string_view kCharsmap = "tokenizer.ggml.precompiled_charsm
 /// Shunt's own: AddedTokenRules of each token as bits 0 to 2, in the order of the members.
 inline constexpr std::string_view kRules = "tokenizer.shunt.added_token_rules";
 
+/// Shunt's own: WordPiece with two separators between two texts, as RoBERTa's kind has them.
+inline constexpr std::string_view kTwoSeparators = "tokenizer.shunt.two_separators";
+
 struct IdKey {
   std::string_view key;
   std::optional<std::int32_t> text::Vocabulary::*field;
@@ -45,6 +48,7 @@ inline constexpr FlagKey kFlagKeys[] = {
     {"tokenizer.ggml.add_bos_token", &text::Vocabulary::add_bos},
     {"tokenizer.ggml.add_eos_token", &text::Vocabulary::add_eos},
     {"tokenizer.ggml.add_sep_token", &text::Vocabulary::add_sep},
+    {kTwoSeparators, &text::Vocabulary::two_separators},
     {"tokenizer.ggml.add_space_prefix", &text::Vocabulary::add_space_prefix},
     {"tokenizer.ggml.remove_extra_whitespaces", &text::Vocabulary::remove_extra_whitespaces},
     {"tokenizer.ggml.normalizer.lowercase", &text::Vocabulary::lower_case},

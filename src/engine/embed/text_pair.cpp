@@ -1,6 +1,7 @@
 #include "engine/embed/text_pair.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "shunt/message.h"
@@ -28,6 +29,15 @@ std::vector<std::pair<std::string_view, std::int32_t>> control_tokens(
   return all;
 }
 
+/// The token after the closing one between two texts; none: the closing one stands there alone.
+std::optional<std::int32_t> second_separator(const text::Vocabulary& vocabulary,
+                                             std::int32_t closing) {
+  // In files of WordPiece, add_sep_token is about the end of a text.
+  if (vocabulary.model == "bert")
+    return vocabulary.two_separators.value_or(false) ? std::optional(closing) : std::nullopt;
+  return vocabulary.add_sep.value_or(false) ? vocabulary.sep : std::nullopt;
+}
+
 }  // namespace
 
 Result<EmbedTokens> tokens_of_pair(const text::Tokenizer& tokenizer, std::string_view query,
@@ -40,10 +50,10 @@ Result<EmbedTokens> tokens_of_pair(const text::Tokenizer& tokenizer, std::string
   }
   const std::int32_t closing = first.back();
   const text::Vocabulary& vocabulary = tokenizer.vocabulary();
-  // RoBERTa's kind has two tokens between the texts.
-  if (vocabulary.model != "bert" && vocabulary.add_sep.value_or(false) && vocabulary.sep)
-    first.push_back(*vocabulary.sep);
-  EmbedTokens pair = {.second_text = std::ssize(first)};
+  // RoBERTa's kind has two tokens between the texts, and one type of tokens.
+  const std::optional<std::int32_t> separator = second_separator(vocabulary, closing);
+  if (separator) first.push_back(*separator);
+  EmbedTokens pair = {.second_text = separator ? -1 : std::ssize(first)};
   SHUNT_ASSIGN(const std::vector<std::int32_t> second, tokenizer.encode(document, kPlain));
   first.insert(first.end(), second.begin(), second.end());
   first.push_back(closing);

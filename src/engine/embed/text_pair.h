@@ -13,8 +13,9 @@
 namespace shunt {
 
 /// An encoder's: the opening token, the query, the closing token, the document, the closing token.
-/// The document and the last token are the second text. Unsupported if the tokenizer closes no
-/// texts.
+/// The document and the last token are the second text. Where the vocabulary has two separators, as
+/// RoBERTa's, two tokens stand between the texts, and none is of the second text. Unsupported if
+/// the tokenizer closes no texts.
 Result<EmbedTokens> tokens_of_pair(const text::Tokenizer& tokenizer, std::string_view query,
                                    std::string_view document);
 

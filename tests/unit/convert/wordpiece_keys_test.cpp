@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "convert/tokenizer_keys.h"
 #include "engine/embed/text_pair.h"
@@ -186,9 +187,42 @@ TEST_F(WordPieceKeys, TokensOfARobertaAreAdded) {
     EXPECT_EQ(must(made.encode("a a")), (Ids{0, 3, 3, 1}));
     const EmbedTokens pair = must(tokens_of_pair(made, "a", "a"));
     EXPECT_EQ(pair.tokens, (Ids{0, 3, 1, 1, 3, 1}));
-    EXPECT_EQ(pair.second_text, 4);
+    EXPECT_EQ(pair.second_text, -1);
     EXPECT_TRUE(notes_.empty());
   }
+}
+
+/// kTokenizerJson with another post-processor.
+std::string bert_json(const std::string& post_processor) {
+  nlohmann::json json = nlohmann::json::parse(kTokenizerJson);
+  json["post_processor"] = nlohmann::json::parse(post_processor);
+  return json.dump();
+}
+
+/// The ids and types are those of the package tokenizers 0.23.
+TEST_F(WordPieceKeys, PairsOfWordPieceHaveTheSeparatorsOfThePostProcessor) {
+  write("tokenizer.json",
+        bert_json(R"({"type":"RobertaProcessing","sep":["[SEP]",4],"cls":["[CLS]",3]})"));
+  EmbedTokens pair = must(tokens_of_pair(tokenizer(), "unwant", "un e"));
+  EXPECT_EQ(pair.tokens, (Ids{3, 6, 7, 4, 4, 6, 11, 4}));
+  EXPECT_EQ(pair.second_text, -1);
+  write("tokenizer.json",
+        bert_json(R"({"type":"BertProcessing","sep":["[SEP]",4],"cls":["[CLS]",3]})"));
+  pair = must(tokens_of_pair(tokenizer(), "unwant", "un e"));
+  EXPECT_EQ(pair.tokens, (Ids{3, 6, 7, 4, 6, 11, 4}));
+  EXPECT_EQ(pair.second_text, 4);
+  EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(WordPieceKeys, ASecondSeparatorOfAnotherIdIsNoted) {
+  write("tokenizer.json", bert_json(R"({"type":"TemplateProcessing",
+      "single":[{"SpecialToken":{"id":"[CLS]"}},{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"[SEP]"}}],
+      "pair":[{"SpecialToken":{"id":"[CLS]"}},{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"[SEP]"}},
+              {"SpecialToken":{"id":"[MASK]"}},{"Sequence":{"id":"B"}},{"SpecialToken":{"id":"[SEP]"}}],
+      "special_tokens":{"[CLS]":{"ids":[3]},"[SEP]":{"ids":[4]},"[MASK]":{"ids":[5]}}})"));
+  EXPECT_EQ(must(tokens_of_pair(tokenizer(), "un", "e")).tokens, (Ids{3, 6, 4, 11, 4}));
+  EXPECT_THAT(notes_.front(),
+              ::testing::HasSubstr("post_processor puts tokens 4 and 5 between two texts"));
 }
 
 TEST_F(WordPieceKeys, OneTokenBetweenTextsStaysOne) {

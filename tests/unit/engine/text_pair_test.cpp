@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using text::TokenType;
 
-text::Tokenizer bert() {
+text::Tokenizer bert(std::optional<bool> two_separators = {}) {
   text::Vocabulary vocabulary;
   vocabulary.model = "bert";
   vocabulary.tokens = {
@@ -28,6 +28,7 @@ text::Tokenizer bert() {
   vocabulary.unk = 0;
   vocabulary.cls = 1;
   vocabulary.sep = 2;
+  vocabulary.two_separators = two_separators;
   return must(text::Tokenizer::create(vocabulary));
 }
 
@@ -66,7 +67,15 @@ TEST(EngineTextPair, ControlTokensOfTextsAreText) {
 TEST(EngineTextPair, OfRobertaHasTwoSeparators) {
   const EmbedTokens pair = must(tokens_of_pair(bytes(true, 257), "a", "b"));
   EXPECT_THAT(pair.tokens, ElementsAre(256, 'a', 257, 257, 'b', 257));
-  EXPECT_EQ(pair.second_text, 4);
+  EXPECT_EQ(pair.second_text, -1);
+}
+
+/// The same with WordPiece: "[CLS] query [SEP][SEP] document [SEP]", all tokens of one type.
+TEST(EngineTextPair, OfWordPieceMayHaveTwoSeparators) {
+  const EmbedTokens pair = must(tokens_of_pair(bert(true), "what", "cats"));
+  EXPECT_THAT(pair.tokens, ElementsAre(1, 3, 2, 2, 4, 5, 2));
+  EXPECT_EQ(pair.second_text, -1);
+  EXPECT_EQ(must(tokens_of_pair(bert(false), "what", "cats")).second_text, 3);
 }
 
 TEST(EngineTextPair, NeedsATokenThatClosesTexts) {

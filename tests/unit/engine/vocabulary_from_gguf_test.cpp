@@ -75,6 +75,7 @@ TEST(VocabularyFromGguf, ReadsEveryKey) {
     writer.add_u32("tokenizer.ggml.cls_token_id", 0);
     writer.add_u32("tokenizer.ggml.mask_token_id", 2);
     writer.add_bool("tokenizer.ggml.add_sep_token", true);
+    writer.add_bool("tokenizer.shunt.two_separators", true);
     writer.add_bool("tokenizer.ggml.remove_extra_whitespaces", false);
     writer.add_bool("tokenizer.ggml.normalizer.lowercase", true);
     writer.add_bool("tokenizer.ggml.normalizer.strip_accents", false);
@@ -102,6 +103,7 @@ TEST(VocabularyFromGguf, ReadsEveryKey) {
   EXPECT_EQ(vocabulary->cls, 0);
   EXPECT_EQ(vocabulary->mask, 2);
   EXPECT_EQ(vocabulary->add_sep, true);
+  EXPECT_EQ(vocabulary->two_separators, true);
   EXPECT_EQ(vocabulary->remove_extra_whitespaces, false);
   EXPECT_EQ(vocabulary->lower_case, true);
   EXPECT_EQ(vocabulary->strip_accents, false);
