@@ -33,6 +33,9 @@ struct EmbedOptions {
   std::int64_t batch = 512;
   std::int64_t sequences = 8;             ///< texts that are computed at once, at most 4096
   std::vector<AdapterUse> adapters = {};  ///< as SessionOptions::adapters
+  /// In front of each text of embed(), as a prompt of the model's file (EmbedPrompts). Control
+  /// tokens that it spells out are read; those in texts stay text.
+  std::string prompt = {};
 };
 
 /// The tokens of one text, or of two that a model compares.

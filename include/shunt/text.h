@@ -95,6 +95,9 @@ struct EncodeOptions {
   /// Read control tokens that are spelled out in the text. Off for untrusted text. User-defined
   /// tokens are always read.
   bool parse_special = false;
+  /// The first bytes of the text are trusted, such as a prompt of the model's file: control tokens
+  /// that they spell out in full are read, also without parse_special.
+  std::size_t trusted_bytes = 0;
 };
 
 /// Options of Tokenizer::decode() and StreamDecoder.

@@ -88,14 +88,22 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
     return invalid("a text of {} bytes is longer than {} bytes", text.size(), kMostBytes);
   }
   return guarded([&]() -> Result<std::vector<std::int32_t>> {
+    std::size_t trusted = std::min(options.trusted_bytes, text.size());
     std::string sanitized;
-    if (!is_valid_utf8(text)) text = sanitized = sanitize_utf8(text).text;
+    if (!is_valid_utf8(text)) {
+      sanitized = sanitize_utf8(text.substr(0, trusted)).text;
+      const std::size_t end = sanitized.size();
+      sanitized += sanitize_utf8(text.substr(trusted)).text;
+      text = sanitized;
+      trusted = end;
+    }
+    if (options.parse_special) trusted = text.size();
 
     std::vector<std::int32_t> ids;
     if (options.add_special && state_->opening) ids.push_back(*state_->opening);
     bool after_special = true;
     for (std::size_t done = 0; done < text.size();) {
-      const auto special = state_->specials.find(text, done, options.parse_special);
+      const auto special = state_->specials.find(text, done, trusted > 0, done, trusted);
       const std::size_t end = special ? special->begin : text.size();
       if (end > done) {
         SHUNT_TRY(state_->model->encode(text.substr(done, end - done), after_special, ids));

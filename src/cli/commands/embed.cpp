@@ -73,9 +73,10 @@ class EmbedCommand final : public Command {
     std::vector<std::string> texts = text_.is_file() ? lines_of(*text) : std::vector{*text};
     if (texts.empty()) return invalid("{}: there is no line with a text", text_.name());
     SHUNT_ASSIGN(const OpenModel open, model_.open());
-    auto prefix = find_prefix();
-    if (!prefix) return std::move(prefix.error()).with_context(model_.path());
-    for (std::string& one : texts) one.insert(0, *prefix);
+    auto prompt = find_prompt();
+    if (!prompt) return std::move(prompt.error()).with_context(model_.path());
+    options_.prompt = std::move(*prompt);
+    for (std::string& one : texts) one.insert(0, prefix_.value_or(""));
     options_.batch = model_.session().batch;
     options_.adapters = model_.session().adapters;
     auto made = Embedder::create(open.model, options_);
@@ -83,14 +84,15 @@ class EmbedCommand final : public Command {
     interrupt.defer();
     auto vectors = (*made)->embed(texts, &interrupt.stop());
     if (!vectors) return std::move(vectors.error()).with_context(model_.path());
-    for (std::size_t i = 0; i < texts.size(); ++i) output.write(report(texts[i], (*vectors)[i]));
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      output.write(report(options_.prompt + texts[i], (*vectors)[i]));
     return ok();
   }
 
  private:
-  /// The words in front of each text.
-  Result<std::string> find_prefix() const {
-    if (prefix_) return *prefix_;
+  /// The prompt of the file for these texts; empty: none.
+  Result<std::string> find_prompt() const {
+    if (prefix_) return std::string();
     SHUNT_ASSIGN(const gguf::File file, gguf::File::open(model_.path(), {.metadata_only = true}));
     SHUNT_ASSIGN(const EmbedPrompts prompts, read_embed_prompts(file));
     if (prompt_) return prompts.text(*prompt_);

@@ -169,9 +169,11 @@ Result<std::vector<Embedding>> Embedder::embed_tokens(std::span<const EmbedToken
 Result<std::vector<Embedding>> Embedder::embed(std::span<const std::string> texts,
                                                const std::atomic<bool>* cancel) {
   return guarded([&]() -> Result<std::vector<Embedding>> {
+    const std::string& prompt = state_->options.prompt;
     std::vector<EmbedTokens> tokens;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      auto encoded = state_->model->tokenizer().encode(texts[i]);
+      auto encoded =
+          state_->model->tokenizer().encode(prompt + texts[i], {.trusted_bytes = prompt.size()});
       if (!encoded) return std::move(encoded.error()).with_context(fmt::format("text {}", i + 1));
       tokens.push_back({.tokens = std::move(*encoded)});
     }

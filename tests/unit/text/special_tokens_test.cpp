@@ -58,5 +58,29 @@ TEST(TextSpecialTokens, OfSentencePieceHaveSpacesForTheSymbol) {
   EXPECT_EQ(tokenizer->decode(Ids{14}).value(), "b c");
 }
 
+/// With the vocabulary of vocabularies.h: 1 is "<s>", which text spells as 3, 19, 18.
+TEST(TextSpecialTokens, ControlTokensAreReadInTrustedBytes) {
+  const auto tokenizer = Tokenizer::create(testing::spm_vocabulary());
+  ASSERT_TRUE(tokenizer);
+  const auto trusting = [&](std::string_view trusted, std::string_view text) {
+    const auto ids = tokenizer->encode(std::string(trusted) + std::string(text),
+                                       {.add_special = false, .trusted_bytes = trusted.size()});
+    EXPECT_TRUE(ids) << ids.error().message();
+    return ids ? *ids : Ids();
+  };
+  EXPECT_EQ(trusting("<s>", "ab"), (Ids{1, 3, 7}));
+  EXPECT_EQ(trusting("", "<s>"), (Ids{3, 19, 18}));
+  EXPECT_EQ(trusting("<s>", "<s>"), (Ids{1, 3, 19, 18}));
+  EXPECT_EQ(trusting("<s><", "s>"), (Ids{1, 3, 19, 18})) << "a text completes no control token";
+  EXPECT_EQ(trusting("<s>a", "b"), (Ids{1, 3, 7})) << "the end of a prompt divides no word";
+  EXPECT_EQ(trusting("<s>", "ab[X]"), (Ids{1, 3, 7, 14})) << "user-defined tokens are always read";
+  // An ill-formed byte becomes three bytes, which move the end of the prompt.
+  EXPECT_EQ(trusting("\xFF<s>", "<s>"), trusting("\uFFFD<s>", "<s>"));
+  EXPECT_EQ(trusting("<s>", "\xFF<s>"), trusting("<s>", "\uFFFD<s>"));
+  const auto beyond = tokenizer->encode("<s>", {.add_special = false, .trusted_bytes = 100});
+  ASSERT_TRUE(beyond);
+  EXPECT_EQ(*beyond, (Ids{1}));
+}
+
 }  // namespace
 }  // namespace shunt::text::text_special_tokens_test
