@@ -32,9 +32,10 @@ class ChatEncoder {
   /// The ids of a conversation. Control tokens are read where the template wrote all of their text,
   /// and nowhere else; so are user-defined tokens that begin with `<|` or end with `|>`. Other
   /// user-defined tokens are always read, as in Tokenizer::encode(). All other text is cut as a
-  /// whole: the ends of pieces do not divide words. BOS comes first if the vocabulary requires it,
-  /// also where the template leaves it out; it is not doubled if the text begins with it. No EOS is
-  /// added. Errors are those of Tokenizer::encode().
+  /// whole: the ends of pieces do not divide words. BOS comes first if the vocabulary requires it
+  /// and the template does not write it in front of the first text of people. So a template that
+  /// has BOS gives the ids of apply_chat_template() of the transformers package, which adds none.
+  /// No EOS is added. Errors are those of Tokenizer::encode().
   Result<std::vector<std::int32_t>> encode(const RenderedChat& chat) const;
 
  private:

@@ -55,6 +55,16 @@ std::vector<OwnRange> own_ranges(const RenderedChat& chat) {
   return ranges;
 }
 
+/// The template's own text in front of the first text of people.
+std::size_t size_of_own_beginning(const RenderedChat& chat) {
+  std::size_t size = 0;
+  for (const ChatPiece& piece : chat.pieces) {
+    if (!piece.from_template && !piece.text.empty()) break;
+    size += piece.text.size();
+  }
+  return size;
+}
+
 /// Behind the white space and the character that follow `at`, which tokens look at.
 std::size_t end_of_surroundings(std::string_view text, std::size_t at) {
   while (at < text.size() && is_white_space(utf8_code_point(text.substr(at)))) {
@@ -134,6 +144,7 @@ Result<std::vector<std::int32_t>> ChatEncoder::encode(const RenderedChat& chat) 
   return guarded([&]() -> Result<std::vector<std::int32_t>> {
     const Tokenizer& tokenizer = state_->tokenizer;
     const std::string text = chat.text();
+    const auto opening = opening_token(tokenizer.vocabulary());
     std::vector<std::int32_t> ids;
     std::size_t done = 0;
     const auto append_up_to = [&](std::size_t end) -> Status {
@@ -143,15 +154,17 @@ Result<std::vector<std::int32_t>> ChatEncoder::encode(const RenderedChat& chat) 
       ids.insert(ids.end(), more.begin(), more.end());
       return ok();
     };
+    const std::size_t own_beginning = size_of_own_beginning(chat);
+    bool has_opening = false;
     for (const auto& found : state_->control_tokens(text, own_ranges(chat))) {
       SHUNT_TRY(append_up_to(found.begin));
       ids.push_back(found.id);
+      has_opening = has_opening || (found.id == opening && found.text_end <= own_beginning);
       done = found.begin + found.size;
     }
     SHUNT_TRY(append_up_to(text.size()));
-    const auto opening = opening_token(tokenizer.vocabulary());
     const bool lacks_opening =
-        tokenizer.adds_bos() && opening && (ids.empty() || ids.front() != *opening);
+        tokenizer.adds_bos() && opening && !has_opening && (ids.empty() || ids.front() != *opening);
     if (lacks_opening) ids.insert(ids.begin(), *opening);
     return ids;
   });

@@ -53,13 +53,26 @@ TEST(ChatEncoder, EndsOfPiecesDoNotDivideWords) {
   EXPECT_EQ(encode({own("<s>"), said("a"), own("b</s>")}), (Ids{1, 3, 7, 2}));
 }
 
-TEST(ChatEncoder, BosComesFirstOnceIfTheVocabularyRequiresIt) {
+TEST(ChatEncoder, BosComesFirstIfTheTemplateHasNone) {
   EXPECT_EQ(encode({said("ab")}), (Ids{1, 3, 7}));
-  EXPECT_EQ(encode({own("<s>"), said("ab")}), (Ids{1, 3, 7}));
+  EXPECT_EQ(encode({said("<s>ab")}), (Ids{1, 3, 19, 18, 7}));
+  EXPECT_EQ(encode({said("a"), own("<s>")}), (Ids{1, 9, 1}));
   EXPECT_EQ(encode({}), (Ids{1}));
   const auto without = [](Vocabulary& vocabulary) { vocabulary.add_bos = false; };
   EXPECT_EQ(encode({said("ab")}, without), (Ids{3, 7}));
-  EXPECT_EQ(encode({own("<s>"), said("ab")}, without), (Ids{1, 3, 7}));
+}
+
+/// apply_chat_template() of transformers encodes with add_special_tokens=False.
+TEST(ChatEncoder, BosOfTheTemplateIsNotDoubled) {
+  for (const bool adds : {false, true}) {
+    SCOPED_TRACE(adds);
+    const auto with = [&](Vocabulary& vocabulary) { vocabulary.add_bos = adds; };
+    EXPECT_EQ(encode({own("<s>"), said("ab")}, with), (Ids{1, 3, 7}));
+    EXPECT_EQ(encode({own("a<s>"), said("ab")}, with), (Ids{9, 1, 3, 7}));
+    EXPECT_EQ(encode({own("a"), said(""), own("<s>"), said("ab")}, with), (Ids{9, 1, 3, 7}));
+    EXPECT_EQ(encode({own("</s><s>"), said("ab")}, with), (Ids{2, 1, 3, 7}));
+    EXPECT_EQ(encode({own("<s><s>"), said("ab")}, with), (Ids{1, 1, 3, 7}));
+  }
 }
 
 TEST(ChatEncoder, NoEosIsAdded) {
