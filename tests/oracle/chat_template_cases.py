@@ -374,6 +374,47 @@ a {# comment with {{ x }} and {% y %} #} b
 {% generation %}{{ n }}{% endgeneration %}{% set n = 2 %}
 {% set ns = namespace(a=n) %}{% for x in l %}{% set ns.a = ns.a + 1 %}{{ ns.a }}{{ n }}{% endfor %}{% set n = 2 %}
 {% for x in l %}{{ range(2)|list }}{% endfor %}{% set range = 1 %}
+## lines of a width
+{{ 'The quick brown fox jumps over the lazy dog'|wordwrap(15) }}|{{ s|wordwrap }}|{{ lines|wordwrap(4) }}|{{ spaces|wordwrap(3) }}|{{ ''|wordwrap(0) }}|{{ '\n\na\n'|wordwrap(3) }}
+{{ 'a well-known goof-ball--you use the -b option and x-1 1-x 12-ab'|wordwrap(8) }}|{{ 'a well-known goof-ball'|wordwrap(8, break_on_hyphens=false) }}|{{ 'ab-c-de-fg---h i--j 日本-語文 a_-b_'|wordwrap(4) }}|{{ '--ab --- a!--b'|wordwrap(3) }}
+{{ 'Donaudampfschifffahrt, ab'|wordwrap(6) }}|{{ 'Donaudampfschifffahrt, ab'|wordwrap(6, false) }}|{{ 'ab cdefg'|wordwrap(3) }}|{{ 'abc-def-ghi'|wordwrap(5, wrapstring='; ') }}|{{ u|wordwrap(2) }}|{{ 'a  b   c'|wordwrap(2, wrapstring='/') }}
+{{ 'a\xa0b\xa0\xa0c d'|wordwrap(2, wrapstring='/') }}|{{ 'one\x0btwo\x85three\u2028four five'|wordwrap(4, wrapstring='/') }}|{{ '\t a \t b'|wordwrap(1, wrapstring='/') }}
+{{ s|wordwrap(0) }}
+{{ s|wordwrap(none) }}
+{{ n|wordwrap }}
+{{ undefined_name|wordwrap }}
+{{ s|wordwrap(5, wrapstring=1) }}
+## values over several lines
+{{ d|pprint }} {{ l|pprint }} {{ s|pprint }} {{ n|pprint }} {{ none_|pprint }} {{ undefined_name|pprint }} {{ u|pprint }} {{ f|pprint }} {{ ('<b>'|safe)|pprint }} {{ range(3)|pprint }} {{ big|pprint }} {{ ''|pprint }}
+{{ people|pprint }}
+{{ tree|pprint }}|{{ (people, 1)|pprint }}|{{ (people,)|pprint }}|{{ [[], {}, (), people]|pprint }}
+{{ ('word ' * 40)|pprint }}|{{ ['word ' * 40, 1]|pprint }}|{{ {'key': 'word ' * 40}|pprint }}|{{ ('x' * 100)|pprint }}|{{ [lines * 9]|pprint }}|{{ (lines * 9)|pprint }}
+{{ {3: 1, 'b': 2, none: 3, 'a': 4, 1.5: 5, true: 6, (1, 'x'): 7}|pprint }}|{{ {'b': {'d': 1, 'c': 2}, 'a': 'x' * 70}|pprint }}|{{ people|groupby('age')|pprint }}
+{{ ('a' * 77)|pprint }}|{{ ('a' * 78)|pprint }}|{{ ('a ' * 39)|pprint }}|{{ ['a ' * 38]|pprint }}|{{ ['a ' * 39]|pprint }}|{{ ["it's " * 20, '"' * 80]|pprint }}
+## links
+{{ 'see http://example.com/a?b=c&d#e, (www.example.org) and <https://x.y.de/>.'|urlize }}|{{ 'mail me@example.com or mailto:a.b@c-d.org!'|urlize }}|{{ html|urlize }}|{{ n|urlize }}|{{ undefined_name|urlize }}|{{ l|urlize }}
+{{ 'http://example.com/averylongpath'|urlize(15) }}|{{ 'http://example.com/x'|urlize(-3) }}|{{ 'example.com'|urlize(nofollow=true) }}|{{ 'example.com'|urlize(none, false, '_blank') }}|{{ 'example.com'|urlize(rel='b a "noopener') }}|{{ ('<i>x.com</i> http://y.org'|safe)|urlize }}
+{{ 'ftp://x tel:1 ftp:// example.org ab:c'|urlize(extra_schemes=['ftp://', 'tel:']) }}|{{ 'ftp://x'|urlize }}|{{ 'ftp://x'|urlize(extra_schemes=[]) }}
+{{ 'http://a.b(c) http://a.b(c)) (http://a.b/(c)d) http://x.com).,> ((a.com)) &lt;a.com&gt; <<b.org>>'|urlize }}
+{{ 'http://localhost:80 http://1.2.3.4:8080/x http://[::1]/ http://[1:2:3:4:5:6:7:8] http://[1] http://x.com:123456 http://1.2.3 https://.com http://a..b'|urlize }}
+{{ 'HTTP://X.COM wWw.a.de a.com b.info c.museum münchen.org x_y.net %41.edu a.b.com xn--a.xn--bcde http://ex.xn--p1ai/ http://a.b1'|urlize }}
+{{ '@a@b.com a@b a@b.c a@b@c.de a@-b.de a@b.c-d www.a@b.com a:b@c.de'|urlize }}
+{{ 'a.com'|urlize(extra_schemes=['x:']) }}
+{{ 'a.com'|urlize(extra_schemes=['ab']) }}
+{{ 'a.com'|urlize(extra_schemes=[1]) }}
+## integers beyond 64 bits
+{{ 123456789012345678901234567890 }} {{ -9223372036854775808 }} {{ -9223372036854775809 }} {{ 18446744073709551616|abs }} {{ (-18446744073709551616)|abs }} {{ (-9223372036854775808)|abs }} {{ --9223372036854775808 }}
+{{ 18446744073709551616 == 18446744073709551616.0 }} {{ 18446744073709551617 == 18446744073709551616.0 }} {{ 18446744073709551617 > 18446744073709551616.0 }} {{ 99999999999999999999 < 100000000000000000000 }} {{ -99999999999999999999 < -100000000000000000000 }} {{ big > n }} {{ n >= big }} {{ -big < n }} {{ big == big }}{% set x, y = 'inf', 'nan' %} {{ big < x|float }} {{ big < -(x|float) }} {{ big == y|float }} {{ n < y|float }} {{ [big, n, 1e19, -big]|sort }} {{ [big, n]|max }}
+{{ 9007199254740993 == 9007199254740992.0 }} {{ 9007199254740993 > 9007199254740992.0 }} {{ 9223372036854775807 == 9223372036854775808.0 }} {{ 9223372036854775807 < 9223372036854775808.0 }} {{ 1 < 1.5 }} {{ -1 < -1.5 }} {{ {9007199254740993: 1}.get(9007199254740992.0) }}
+{{ 9007199254740993 / 3 }} {{ 9223372036854775807 / 7 }} {{ 1 / 9223372036854775807 }} {{ -9223372036854775807 / 9007199254740993 }} {{ 0 / 9223372036854775807 }} {{ big * 1.0 }} {{ big / 2.0 }} {{ big - 0.5 }} {{ 2.0 ** 70 }}
+{{ '99999999999999999999'|int }} {{ '-99999999999999999999'|int }} {{ '+0000099999999999999999999'|int }} {{ '-0'|int }} {{ '+-5'|int(-1) }} {{ '0x1F'|int(0, 0) }} {{ '0b11'|int(base=0) }} {{ '12'|int(base=0) }} {{ 1e25|int }} {{ -1e19|int }} {{ '1e25'|int }} {{ big|int }} {{ big|float }} {{ big is integer }} {{ big is number }}
+{{ 123456789012345678|round(-1) }} {{ 125|round(-1) }} {{ 135|round(-1) }} {{ -125|round(-1) }} {{ 9223372036854775807|round(-18) }} {{ 9223372036854775807|round(-19) }} {{ 4999999999999999999|round(-19) }} {{ 5|round(-20) }} {{ big|round }} {{ 9007199254740993|round(1, 'ceil') }} {{ 1500|round(-3, 'floor') }}
+{{ l[:big] }} {{ l[-big:] }} {{ l[::big] }} {{ l[big] }}| {{ '{}'.format(big) }} {{ '%s' % big }} {{ big|tojson }} {{ big ~ '' }} {{ big|filesizeformat }} {{ -0.5|filesizeformat }} {{ {big: 1}[big] }} {{ [big, big]|unique|list }}
+{% set x = 'inf' %}{{ x|float|int }}
+{% set x = 'nan' %}{{ x|float|int(5) }}
+{{ 2.5|round(400, 'ceil') }}
+{% set x = 'inf' %}{{ x|float|round(1, 'floor') }}
+{{ range(18446744073709551616) }}
 """
 
 _MULTILINE = {

@@ -86,6 +86,7 @@ Result<std::int64_t> Inputs::integer(std::size_t parameter, std::int64_t otherwi
   std::int64_t room = 0;
   if (const std::int64_t* number = integer_of(*value, room)) return *number;
   SHUNT_TRY(require_defined(*value));
+  if (value->as<BigInteger>() != nullptr) return beyond_64_bits();
   return invalid("expected an integer, not '{}'", type_name(*value));
 }
 
@@ -114,9 +115,9 @@ Result<Value> call_builtin(Run& run, const Builtin& builtin, const Value& self,
 }
 
 const Builtin* find_filter(std::string_view name) {
-  return find_in_all(
-      {text_filters(), sequence_filters(), selection_filters(), number_filters(), markup_filters()},
-      name);
+  return find_in_all({text_filters(), sequence_filters(), selection_filters(), number_filters(),
+                      markup_filters(), layout_filters()},
+                     name);
 }
 
 const Builtin* find_test(std::string_view name) {

@@ -57,6 +57,7 @@ std::span<const Builtin> sequence_filters();
 std::span<const Builtin> selection_filters();
 std::span<const Builtin> number_filters();
 std::span<const Builtin> markup_filters();
+std::span<const Builtin> layout_filters();
 std::span<const Builtin> tests();
 std::span<const Builtin> globals();
 std::span<const Builtin> text_methods();

@@ -1,5 +1,8 @@
 // Equality and order of values, as Python has them.
 #include <cmath>
+#include <compare>
+#include <string_view>
+#include <utility>
 
 #include "shunt/message.h"
 #include "text/jinja/value.h"
@@ -7,24 +10,57 @@
 namespace shunt::text::jinja {
 namespace {
 
-/// Of a number within 64 bits.
-double double_of(const Value& value) {
-  std::int64_t room = 0;
-  if (const std::int64_t* integer = integer_of(value, room)) return static_cast<double>(*integer);
-  return *value.as<double>();
+/// Of two numbers of one sign, by their digits.
+std::strong_ordering order_of_digits(std::string_view a, std::string_view b) {
+  const bool negative = a.starts_with('-');
+  if (negative) std::swap(a, b);
+  const auto by_size = a.size() <=> b.size();
+  return by_size != 0 ? by_size : a.compare(b) <=> 0;
 }
 
-bool equal_numbers(const Value& a, const Value& b) {
-  std::int64_t room_a = 0;
-  std::int64_t room_b = 0;
+/// An integer of any size and a float, exactly.
+std::partial_ordering order_of_big(const BigInteger& a, double b) {
+  const bool negative = a.digits->starts_with('-');
+  if (std::isnan(b)) return std::partial_ordering::unordered;
+  // All other integers are beyond 64 bits.
+  constexpr double kLimit = 9223372036854775808.0;
+  if (negative ? b > -kLimit : b < kLimit)
+    return negative ? std::partial_ordering::less : std::partial_ordering::greater;
+  if (std::isinf(b)) return negative ? std::partial_ordering::greater : std::partial_ordering::less;
+  return order_of_digits(*a.digits, fmt::format("{:.0f}", b));
+}
+
+std::partial_ordering order_of_integer(std::int64_t a, double b) {
+  constexpr double kLimit = 9223372036854775808.0;
+  if (std::isnan(b)) return std::partial_ordering::unordered;
+  if (b >= kLimit) return std::partial_ordering::less;
+  if (b < -kLimit) return std::partial_ordering::greater;
+  const double whole = std::floor(b);
+  const auto order = a <=> static_cast<std::int64_t>(whole);
+  return order == 0 && b > whole ? std::partial_ordering::less : std::partial_ordering(order);
+}
+
+/// Of numbers, exactly: no integer is rounded to a float.
+std::partial_ordering order_of_numbers(const Value& a, const Value& b) {
+  const double* float_a = a.as<double>();
+  const double* float_b = b.as<double>();
   const BigInteger* big_a = a.as<BigInteger>();
   const BigInteger* big_b = b.as<BigInteger>();
-  if (big_a != nullptr && big_b != nullptr) return *big_a->digits == *big_b->digits;
-  if (big_a != nullptr || big_b != nullptr) return false;
+  if (float_a != nullptr && float_b != nullptr) return *float_a <=> *float_b;
+  if (float_a != nullptr) return 0 <=> order_of_numbers(b, a);
+  std::int64_t room_a = 0;
+  std::int64_t room_b = 0;
   const std::int64_t* integer_a = integer_of(a, room_a);
   const std::int64_t* integer_b = integer_of(b, room_b);
-  if (integer_a != nullptr && integer_b != nullptr) return *integer_a == *integer_b;
-  return double_of(a) == double_of(b);
+  if (float_b != nullptr)
+    return big_a != nullptr ? order_of_big(*big_a, *float_b)
+                            : order_of_integer(*integer_a, *float_b);
+  if (integer_a != nullptr && integer_b != nullptr) return *integer_a <=> *integer_b;
+  const auto sign = [](const BigInteger* big) {
+    return big == nullptr ? 0 : big->digits->starts_with('-') ? -1 : 1;
+  };
+  const auto by_sign = sign(big_a) <=> sign(big_b);
+  return by_sign != 0 ? by_sign : order_of_digits(*big_a->digits, *big_b->digits);
 }
 
 bool equal_sequences(const Sequence& a, const Sequence& b, Budget& budget) {
@@ -57,7 +93,7 @@ Result<bool> less_sequences(const Sequence& a, const Sequence& b, Budget& budget
 
 bool equal(const Value& a, const Value& b, Budget& budget) {
   if (!budget.spend(1)) return false;
-  if (is_number(a) && is_number(b)) return equal_numbers(a, b);
+  if (is_number(a) && is_number(b)) return order_of_numbers(a, b) == 0;
   if (a.variant().index() != b.variant().index()) return false;
   if (const TracedText* text = a.as_text()) return text->view() == b.as_text()->view();
   if (const Sequence* sequence = a.as_sequence()) {
@@ -72,15 +108,7 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
 
 Result<bool> less(const Value& a, const Value& b, Budget& budget) {
   if (!budget.spend(1)) return budget.spent();
-  if (a.as<BigInteger>() == nullptr && b.as<BigInteger>() == nullptr && is_number(a) &&
-      is_number(b)) {
-    std::int64_t room_a = 0;
-    std::int64_t room_b = 0;
-    const std::int64_t* integer_a = integer_of(a, room_a);
-    const std::int64_t* integer_b = integer_of(b, room_b);
-    if (integer_a != nullptr && integer_b != nullptr) return *integer_a < *integer_b;
-    return double_of(a) < double_of(b);
-  }
+  if (is_number(a) && is_number(b)) return order_of_numbers(a, b) < 0;
   const TracedText* text_a = a.as_text();
   const TracedText* text_b = b.as_text();
   // The order of UTF-8 is that of code points.

@@ -126,6 +126,15 @@ Result<Value> SignUse::compute(Run& run) const {
   const Value zero(std::int64_t{0});
   const double* number = value.as<double>();
   if (negates && number != nullptr) return Value(-*number);
+  // One of two numbers that are negated may have more than 64 bits.
+  const BigInteger* big = value.as<BigInteger>();
+  const std::int64_t* integer = value.as<std::int64_t>();
+  const bool smallest = integer != nullptr && *integer == INT64_MIN;
+  if (big != nullptr && !negates) return value;
+  if (negates && (big != nullptr || smallest)) {
+    const std::string digits = big != nullptr ? *big->digits : std::to_string(*integer);
+    return integer_value(digits.starts_with('-') ? digits.substr(1) : "-" + digits);
+  }
   return placed(*this, run, (negates ? subtract : add)(zero, value, run.budget()));
 }
 

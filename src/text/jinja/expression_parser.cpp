@@ -232,9 +232,12 @@ Result<ExpressionPointer> ExpressionParser::parse_number() {
   std::int64_t number = 0;
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
-    return tokens_.fail(token.at, fmt::format("\"{}\" is no integer of 64 bits", token.text));
-  }
+  // As many digits as Python reads.
+  constexpr std::size_t kMostDigits = 4300;
+  if (error == std::errc::result_out_of_range && base == 10 && digits.size() <= kMostDigits)
+    return std::make_unique<Constant>(token.at, integer_value(std::string(digits)));
+  if (error != std::errc() || end != digits.data() + digits.size())
+    return tokens_.fail(token.at, "integers are limited to 64 bits");
   return std::make_unique<Constant>(token.at, Value(number));
 }
 

@@ -65,6 +65,7 @@ void take_alignment(std::string_view& text, FormatSpec& spec) {
 Result<FormatSpec> read_spec(std::string_view text, const Value& value) {
   FormatSpec spec;
   if (text.empty()) return spec;
+  if (value.as<BigInteger>() != nullptr) return beyond_64_bits();
   if (types_of(value).empty()) return invalid("a '{}' takes no format", type_name(value));
   spec.is_given = true;
   take_alignment(text, spec);

@@ -171,14 +171,15 @@ class PercentFormat {
       return append_formatted(out_, value, spec, budget_);
     }
     SHUNT_TRY(require_defined(value));
-    if (!is_number(value) || value.as<BigInteger>() != nullptr) {
+    if (value.as<BigInteger>() != nullptr) return beyond_64_bits();
+    if (!is_number(value)) {
       return invalid("\"%{}\" needs a number, not '{}'", type, type_name(value));
     }
     const double* number = value.as<double>();
     const bool is_whole = type == 'd' || type == 'i' || type == 'u';
     if (number != nullptr && is_whole) {
       constexpr double kMost = 9.2e18;
-      if (!(std::fabs(*number) < kMost)) return invalid("a float is no integer of 64 bits");
+      if (!(std::fabs(*number) < kMost)) return beyond_64_bits();
       value = Value(static_cast<std::int64_t>(*number));
     } else if (number != nullptr && (type == 'x' || type == 'X' || type == 'o' || type == 'c')) {
       return invalid("\"%{}\" needs an integer, not a float", type);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -15,34 +16,47 @@ Error unsupported_operands(std::string_view symbol, const Value& a, const Value&
   for (const Value* each : {&a, &b}) {
     if (auto defined = require_defined(*each); !defined) return std::move(defined.error());
   }
+  const bool big = a.as<BigInteger>() != nullptr || b.as<BigInteger>() != nullptr;
+  if (big && ((is_number(a) && is_number(b)) || symbol == "*")) return beyond_64_bits();
   return invalid("'{}' is not supported between '{}' and '{}'", symbol, type_name(a), type_name(b));
 }
 
-Error too_large() {
-  return invalid("the result is no integer of 64 bits");
-}
-
-/// Both operands, if they are integers; or as floats, if they are numbers.
+/// Both operands, if they are integers of 64 bits; or as floats, if they are numbers and one of
+/// them is a float.
 struct Numbers {
   bool valid = false;
   bool integers = false;
   std::int64_t a = 0, b = 0;
   double x = 0, y = 0;
 };
+
+/// A number as a float. False for an integer beyond all floats.
+bool read_number(const Value& value, double& number) {
+  std::int64_t room = 0;
+  if (const std::int64_t* integer = integer_of(value, room)) {
+    number = static_cast<double>(*integer);
+  } else if (const BigInteger* big = value.as<BigInteger>()) {
+    number = double_of(*big);
+    return !std::isinf(number);
+  } else {
+    number = *value.as<double>();
+  }
+  return true;
+}
+
 Numbers numbers_of(const Value& a, const Value& b) {
   Numbers numbers;
-  const bool big = a.as<BigInteger>() != nullptr || b.as<BigInteger>() != nullptr;
-  if (big || !is_number(a) || !is_number(b)) return numbers;
+  if (!is_number(a) || !is_number(b)) return numbers;
   std::int64_t room_a = 0;
   std::int64_t room_b = 0;
   const std::int64_t* integer_a = integer_of(a, room_a);
   const std::int64_t* integer_b = integer_of(b, room_b);
-  numbers.valid = true;
   numbers.integers = integer_a != nullptr && integer_b != nullptr;
   if (integer_a != nullptr) numbers.a = *integer_a;
   if (integer_b != nullptr) numbers.b = *integer_b;
-  numbers.x = integer_a != nullptr ? static_cast<double>(*integer_a) : *a.as<double>();
-  numbers.y = integer_b != nullptr ? static_cast<double>(*integer_b) : *b.as<double>();
+  const bool has_float = a.as<double>() != nullptr || b.as<double>() != nullptr;
+  numbers.valid =
+      (numbers.integers || has_float) && read_number(a, numbers.x) && read_number(b, numbers.y);
   return numbers;
 }
 
@@ -76,7 +90,7 @@ Result<Value> subtract(const Value& a, const Value& b, Budget&) {
   if (!n.valid) return unsupported_operands("-", a, b);
   if (!n.integers) return Value(n.x - n.y);
   std::int64_t result = 0;
-  if (__builtin_sub_overflow(n.a, n.b, &result)) return too_large();
+  if (__builtin_sub_overflow(n.a, n.b, &result)) return beyond_64_bits();
   return Value(result);
 }
 
@@ -111,7 +125,7 @@ Result<Value> multiply(const Value& a, const Value& b, Budget& budget) {
   if (n.valid) {
     if (!n.integers) return Value(n.x * n.y);
     std::int64_t result = 0;
-    if (__builtin_mul_overflow(n.a, n.b, &result)) return too_large();
+    if (__builtin_mul_overflow(n.a, n.b, &result)) return beyond_64_bits();
     return Value(result);
   }
   std::int64_t room = 0;
@@ -127,11 +141,41 @@ Result<Value> multiply(const Value& a, const Value& b, Budget& budget) {
   return unsupported_operands("*", a, b);
 }
 
+std::uint64_t magnitude_of(std::int64_t number) {
+  const auto bits = static_cast<std::uint64_t>(number);
+  return number < 0 ? 0 - bits : bits;
+}
+
+/// The float next to a / b, which is not that of the floats of both if these are rounded.
+double quotient_of(std::int64_t a, std::int64_t b) {
+  constexpr std::uint64_t kExact = std::uint64_t{1} << 53;
+  std::uint64_t rest = magnitude_of(a);
+  std::uint64_t divisor = magnitude_of(b);
+  if (rest <= kExact && divisor <= kExact) return static_cast<double>(a) / static_cast<double>(b);
+  const int shift_a = std::countl_zero(rest | 1);
+  const int shift_b = std::countl_zero(divisor);
+  rest <<= shift_a;
+  divisor <<= shift_b;
+  // Two bits more than a float has, at least, then one that says whether there is a rest.
+  constexpr int kBits = 55;
+  std::uint64_t quotient = 0;
+  for (int bit = 0; bit < kBits; ++bit) {
+    const bool carry = bit > 0 && (rest >> 63) != 0;
+    if (bit > 0) rest <<= 1;
+    const bool fits = carry || rest >= divisor;
+    if (fits) rest -= divisor;
+    quotient = quotient * 2 + (fits ? 1 : 0);
+  }
+  quotient = quotient * 2 + (rest != 0 ? 1 : 0);
+  const double result = std::ldexp(static_cast<double>(quotient), shift_b - shift_a - kBits);
+  return (a < 0) != (b < 0) ? -result : result;
+}
+
 Result<Value> divide(const Value& a, const Value& b, Budget&) {
   const Numbers n = numbers_of(a, b);
   if (!n.valid) return unsupported_operands("/", a, b);
   if (n.y == 0) return invalid("division by zero");
-  return Value(n.x / n.y);
+  return Value(n.integers ? quotient_of(n.a, n.b) : n.x / n.y);
 }
 
 /// Python's // of floats, which is exact where the quotient itself would be rounded up.
@@ -180,8 +224,9 @@ Result<Value> power(const Value& a, const Value& b, Budget&) {
   std::int64_t result = 1;
   std::int64_t base = n.a;
   for (std::int64_t exponent = n.b; exponent > 0; exponent >>= 1) {
-    if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result)) return too_large();
-    if (exponent > 1 && __builtin_mul_overflow(base, base, &base)) return too_large();
+    if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result))
+      return beyond_64_bits();
+    if (exponent > 1 && __builtin_mul_overflow(base, base, &base)) return beyond_64_bits();
   }
   return Value(result);
 }
@@ -261,7 +306,7 @@ Result<Value> add(const Value& a, const Value& b, Budget& budget) {
   if (n.valid) {
     if (!n.integers) return Value(n.x + n.y);
     std::int64_t result = 0;
-    if (__builtin_add_overflow(n.a, n.b, &result)) return too_large();
+    if (__builtin_add_overflow(n.a, n.b, &result)) return beyond_64_bits();
     return Value(result);
   }
   const Text* text_a = a.as<Text>();

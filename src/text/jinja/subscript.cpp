@@ -23,12 +23,20 @@ struct Steps {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
+/// An integer of a slice; those beyond 64 bits are beyond all elements. Null for other values.
+const std::int64_t* slice_integer_of(const Value& value, std::int64_t& room) {
+  const BigInteger* big = value.as<BigInteger>();
+  if (big == nullptr) return integer_of(value, room);
+  room = big->digits->starts_with('-') ? INT64_MIN : INT64_MAX;
+  return &room;
+}
+
 Result<Steps> steps_of(const SliceRange& range, std::int64_t size) {
   const auto bound = [&](const Value* value, std::int64_t otherwise,
                          std::int64_t most) -> Result<std::int64_t> {
     if (value == nullptr || value->is_none()) return otherwise;
     std::int64_t room = 0;
-    const std::int64_t* integer = integer_of(*value, room);
+    const std::int64_t* integer = slice_integer_of(*value, room);
     if (integer == nullptr) {
       SHUNT_TRY(require_defined(*value));
       return invalid("a slice has integers, not '{}'", type_name(*value));
@@ -40,7 +48,7 @@ Result<Steps> steps_of(const SliceRange& range, std::int64_t size) {
   Steps steps;
   if (range.step != nullptr && !range.step->is_none()) {
     std::int64_t room = 0;
-    const std::int64_t* step = integer_of(*range.step, room);
+    const std::int64_t* step = slice_integer_of(*range.step, room);
     if (step == nullptr) return invalid("the step of a slice is an integer");
     if (*step == 0) return invalid("the step of a slice can't be 0");
     // A longer step takes one element, as this does.

@@ -1,6 +1,8 @@
 #include "text/jinja/value.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "shunt/message.h"
 
@@ -137,6 +139,25 @@ bool is_true(const Value& value) {
     return sequence->kind == Sequence::Kind::kIterator || !sequence->items.empty();
   }
   return !value.is_undefined() && !value.is_none();
+}
+
+Value integer_value(std::string digits) {
+  const std::size_t sign = digits.starts_with('-') ? 1 : 0;
+  const std::size_t first = std::min(digits.find_first_not_of('0', sign), digits.size());
+  digits.erase(sign, first - sign);
+  if (digits.size() == sign) return Value(std::int64_t{0});
+  std::int64_t number = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (read.ec == std::errc()) return Value(number);
+  return Value(BigInteger{std::make_shared<const std::string>(std::move(digits))});
+}
+
+double double_of(const BigInteger& big) {
+  return std::strtod(big.digits->c_str(), nullptr);
+}
+
+Error beyond_64_bits() {
+  return invalid("integers are limited to 64 bits");
 }
 
 const std::int64_t* integer_of(const Value& value, std::int64_t& room) {

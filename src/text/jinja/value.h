@@ -29,7 +29,8 @@ struct Undefined {
   const char* reason = "is not defined";  ///< goes on behind the name
 };
 struct None {};
-/// An integer of a JSON text beyond 64 bits. It prints as it was; there is no arithmetic with it.
+/// An integer beyond 64 bits: a sign for negative ones, then digits without zeros in front. It can
+/// be printed and compared; arithmetic with it is an error.
 struct BigInteger {
   std::shared_ptr<const std::string> digits;
 };
@@ -132,6 +133,12 @@ std::uint32_t nesting_of(const Value& value);
 std::string_view type_name(const Value& value);
 /// Python's bool(). A bool of an object is true.
 bool is_true(const Value& value);
+/// An integer of any size, of decimal digits behind "-" or nothing.
+Value integer_value(std::string digits);
+/// The float next to it; infinite beyond the largest one.
+double double_of(const BigInteger& big);
+/// That an operation takes or gives an integer beyond 64 bits.
+Error beyond_64_bits();
 /// bool or int, as Python's arithmetic has it; null for others.
 const std::int64_t* integer_of(const Value& value, std::int64_t& room);
 bool is_number(const Value& value);

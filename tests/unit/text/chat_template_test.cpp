@@ -67,6 +67,10 @@ TEST(ChatTemplate, KeepsTheOriginOfEachCharacter) {
       {"{% filter replace('t', 'T') %}t{{ name }}t{% endfilter %}", "T[x,y]T"},
       {"{{ messages|map(attribute='content')|first }}{{ name|list|last }}", "[ab cy]"},
       {"{% for k, v in info.items() %}{{ k }}={{ v }}{% endfor %}", "[k]=[v]"},
+      {"{{ ('-' ~ messages[0].content)|wordwrap(3, wrapstring='|') }}", "-[ab]|[c]"},
+      {"{{ [name, 'k']|pprint }}", "[['x,y', ']k[']]"},
+      {"{{ ('(xy.com ' ~ name)|urlize }}",
+       "([<a href=\"https://]xy.com[\" rel=\"noopener\">]xy.com[</a>] [x,y]"},
       {"{{ name|center(7) }}|{{ name.zfill(5) }}", "  [x,y]  |00[x,y]"},
   };
   for (const Case& each : cases) {
@@ -102,6 +106,45 @@ TEST(ChatTemplate, ErrorsHaveLineColumnAndReason) {
     ASSERT_FALSE(chat) << each.source;
     EXPECT_EQ(chat.error().message(), each.message) << each.source;
     EXPECT_EQ(chat.error().code(), ErrorCode::kInvalidArgument);
+  }
+}
+
+/// Python computes all of these; a wrong number would be worse than none.
+TEST(ChatTemplate, ArithmeticBeyond64BitsIsAnErrorWithItsPlace) {
+  for (const char* expression : {"9223372036854775807 + 1",
+                                 "-9223372036854775807 - 2",
+                                 "9223372036854775807 * 2",
+                                 "2 ** 64",
+                                 "10 ** 30 // 3",
+                                 "-9223372036854775808 // -1",
+                                 "18446744073709551616 + 1",
+                                 "1 - 18446744073709551616",
+                                 "18446744073709551616 * 0",
+                                 "18446744073709551616 / 2",
+                                 "18446744073709551616 // 2",
+                                 "18446744073709551616 % 7",
+                                 "7 % 18446744073709551616",
+                                 "18446744073709551616 ** 2",
+                                 "2 ** 18446744073709551616",
+                                 "'x' * 18446744073709551616",
+                                 "0x10000000000000000",
+                                 "[18446744073709551615, 1]|sum",
+                                 "18446744073709551616 is odd",
+                                 "18446744073709551616 is divisibleby 2",
+                                 "18446744073709551616|round(-1)",
+                                 "18446744073709551616|round(1, 'ceil')",
+                                 "'10000000000000000'|int(0, 16)",
+                                 "'%d' % 18446744073709551616",
+                                 "'%d' % 1e19",
+                                 "'{:,}'.format(18446744073709551616)",
+                                 "'{:>30}'.format(18446744073709551616)",
+                                 "'a'|center(18446744073709551616)",
+                                 "range(18446744073709551616)"}) {
+    const auto chat = rendered("{# a #}\n{{ " + std::string(expression) + " }}");
+    ASSERT_FALSE(chat) << expression << " is " << chat->text();
+    const std::string message = chat.error().message();
+    EXPECT_TRUE(message.starts_with("chat template, line 2, column ")) << message;
+    EXPECT_TRUE(message.ends_with(": integers are limited to 64 bits")) << message;
   }
 }
 
@@ -155,6 +198,16 @@ TEST(ChatTemplate, HostileTemplatesEndQuickly) {
       {"{% set ns = namespace(l=[1]) %}{% for i in range(100) %}{% set ns.l = [ns.l, ns.l] %}"
        "{% endfor %}{{ ns.l|tojson }}",
        "steps"},
+      {"{% set ns = namespace(l=[1]) %}{% for i in range(100) %}{% set ns.l = [ns.l, ns.l] %}"
+       "{% endfor %}{{ ns.l|pprint }}",
+       "steps"},
+      {"{{ {'k' * 10 ** 6: range(100000)|list}|pprint }}", "larger than the limit"},
+      {"{{ ('\\n' * 10 ** 6)|pprint }}", "steps"},
+      {"{{ ('-a' * 10 ** 6)|wordwrap(1) }}", "steps"},
+      {"{{ ('\\xa0' * 10 ** 6 ~ 'a' * 10 ** 6)|wordwrap(1) }}", "steps"},
+      {"{{ ('a ' * 10 ** 6)|wordwrap(1, wrapstring='x' * 100) }}", "larger than the limit"},
+      {repeated("{{ ('(' * 10 ** 6 ~ ')' * 10 ** 6)|urlize }}", 1000), "steps"},
+      {"{{ ('a ' * 10 ** 5)|urlize(extra_schemes=['ab:'] * 10 ** 5) }}", "steps"},
   };
   for (const Case& each : cases) {
     const auto begin = std::chrono::steady_clock::now();
