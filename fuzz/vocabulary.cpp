@@ -80,5 +80,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto text = tokenizer->decode(*ids, {.render_special = special, .continues = false});
     if (!text || text::sanitize_utf8(*text).changed) std::abort();
   }
+  // A prompt in front of a text: control tokens are read in the first half only.
+  const auto prompted = tokenizer->encode(
+      input.rest(), {.add_special = false, .trusted_bytes = input.rest().size() / 2});
+  if (!prompted) return 0;
+  for (const std::int32_t id : *prompted) {
+    if (!tokenizer->contains(id)) std::abort();
+  }
   return 0;
 }

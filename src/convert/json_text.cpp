@@ -33,20 +33,40 @@ std::size_t too_deep_at(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Finds a member that an object has twice while a text is parsed. The parser would keep the last.
+/// Finds a member that an object has twice. The parser would keep the last. Its functions have the
+/// names that nlohmann::json::sax_parse() calls. The parser's own callback takes quadratic time for
+/// objects in an object.
 class TwiceFinder {
  public:
-  bool see(nlohmann::json::parse_event_t event, const nlohmann::json& value) {
-    using Event = nlohmann::json::parse_event_t;
-    if (event == Event::object_start) open_.emplace_back();
-    if (event == Event::object_end) open_.pop_back();
-    if (event != Event::key) return true;
+  using Json = nlohmann::json;
+
+  static bool null() { return true; }
+  static bool boolean(bool) { return true; }
+  static bool number_integer(Json::number_integer_t) { return true; }
+  static bool number_unsigned(Json::number_unsigned_t) { return true; }
+  static bool number_float(Json::number_float_t, const Json::string_t&) { return true; }
+  static bool string(Json::string_t&) { return true; }
+  static bool binary(Json::binary_t&) { return true; }
+  static bool start_array(std::size_t) { return true; }
+  static bool end_array() { return true; }
+  static bool parse_error(std::size_t, const std::string&, const Json::exception&) { return false; }
+
+  bool start_object(std::size_t) {
+    open_.emplace_back();
+    return true;
+  }
+  bool end_object() {
+    open_.pop_back();
+    return true;
+  }
+  /// False ends the search.
+  bool key(Json::string_t& name) {
     Object& object = open_.back();
-    object.name = value.get<std::string>();
-    if (object.names.insert(object.name).second || !found_.empty()) return true;
+    object.name = name;
+    if (object.names.insert(name).second) return true;
     for (const Object& each : open_)
       found_ += (found_.empty() ? "" : ".") + gguf::printable(each.name);
-    return true;
+    return false;
   }
   /// The names of the objects around it, and its own; empty: there is none.
   const std::string& found() const { return found_; }
@@ -74,11 +94,9 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& name
                 kMostJsonDepth);
   }
   try {
+    nlohmann::json value = nlohmann::json::parse(text.begin(), text.end());
     TwiceFinder twice;
-    nlohmann::json value =
-        nlohmann::json::parse(text.begin(), text.end(),
-                              [&](int, nlohmann::json::parse_event_t event,
-                                  const nlohmann::json& seen) { return twice.see(event, seen); });
+    nlohmann::json::sax_parse(text.begin(), text.end(), &twice);
     if (twice.found().empty()) return value;
     return fail(ErrorCode::kBadFile,
                 "{}: {} is there twice; a member of an object is expected once", name,

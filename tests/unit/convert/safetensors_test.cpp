@@ -38,6 +38,19 @@ TEST(Safetensors, ATensorMayBeEmptyOrASingleNumber) {
   EXPECT_EQ(file->tensors().size(), 2U);
 }
 
+/// In quadratic time this takes many minutes.
+TEST(Safetensors, ManyTensorsTakeLinearTime) {
+  constexpr std::size_t kTensors = 300'000;
+  std::string header = "{";
+  for (std::size_t i = 0; i < kTensors; ++i) {
+    header += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":" + entry("U8", "[0]", "[0,0]");
+  }
+  const std::string bytes = safetensors_bytes(header + "}", "");
+  const auto file = parse(bytes);
+  ASSERT_TRUE(file) << file.error().message();
+  EXPECT_EQ(file->tensors().size(), kTensors);
+}
+
 struct BadFile {
   std::string name;
   std::string header;
