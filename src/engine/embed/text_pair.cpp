@@ -1,10 +1,10 @@
 #include "engine/embed/text_pair.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "shunt/message.h"
+#include "text/byte_trie.h"
 
 namespace shunt {
 
@@ -14,19 +14,14 @@ constexpr text::EncodeOptions kPlain = {.add_special = false, .parse_special = f
 constexpr std::string_view kQueryPlace = "{query}";
 constexpr std::string_view kDocumentPlace = "{document}";
 
-/// Control tokens and their texts, the longest first.
-std::vector<std::pair<std::string_view, std::int32_t>> control_tokens(
-    const text::Tokenizer& tokenizer) {
-  std::vector<std::pair<std::string_view, std::int32_t>> all;
+/// The texts of control tokens.
+text::ByteTrie control_tokens(const text::Tokenizer& tokenizer) {
+  std::vector<text::ByteTrie::Entry> all;
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
-    const std::string_view text = tokenizer.token_text(id);
-    if (tokenizer.token_type(id) == text::TokenType::kControl && !text.empty())
-      all.emplace_back(text, id);
+    if (tokenizer.token_type(id) == text::TokenType::kControl)
+      all.emplace_back(tokenizer.token_text(id), id);
   }
-  std::ranges::sort(all, [](const auto& a, const auto& b) {
-    return std::pair(b.first.size(), a.second) < std::pair(a.first.size(), b.second);
-  });
-  return all;
+  return text::ByteTrie(std::move(all));
 }
 
 /// The token after the closing one between two texts; none: the closing one stands there alone.
@@ -66,7 +61,7 @@ Result<PairPrompt> PairPrompt::create(const text::Tokenizer& tokenizer, std::str
     if (prompt.find(place) != std::string_view::npos) continue;
     return invalid("the prompt for reranking has no {}", place);
   }
-  const auto controls = control_tokens(tokenizer);
+  const text::ByteTrie controls = control_tokens(tokenizer);
   PairPrompt made(tokenizer);
   while (!prompt.empty()) {
     if (prompt.starts_with(kQueryPlace)) {
@@ -75,11 +70,9 @@ Result<PairPrompt> PairPrompt::create(const text::Tokenizer& tokenizer, std::str
     } else if (prompt.starts_with(kDocumentPlace)) {
       made.parts_.emplace_back(Place::kDocument);
       prompt.remove_prefix(kDocumentPlace.size());
-    } else if (const auto control = std::ranges::find_if(
-                   controls, [&](const auto& each) { return prompt.starts_with(each.first); });
-               control != controls.end()) {
-      made.parts_.emplace_back(control->second);
-      prompt.remove_prefix(control->first.size());
+    } else if (const auto control = controls.longest(prompt); control.size > 0) {
+      made.parts_.emplace_back(control.id);
+      prompt.remove_prefix(control.size);
     } else {
       made.add_text(prompt.substr(0, 1));
       prompt.remove_prefix(1);
