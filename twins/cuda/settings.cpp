@@ -46,6 +46,7 @@ constexpr twin::SettingRow kTable[] = {
     {"CUDA_TWIN_ORDER", 0},
     {"CUDA_TWIN_THREADS", 0},
     {"CUDA_TWIN_CHECK_INITIALISED", 1, {{{"off", 0}, {"on", 1}}}},
+    {"CUDA_TWIN_CHECK_COPIES", 0, {{{"off", 0}, {"on", 1}}}},
     {"CUDA_TWIN_CHECK_RACES", 1, {{{"off", 0}, {"on", 1}}}},
     {"CUDA_TWIN_CHECK_WARP", 1, {{{"off", 0}, {"on", 1}}}},
     {"CUDA_TWIN_FINDINGS", 0, {{{"stop", 0}, {"record", 1}}}},

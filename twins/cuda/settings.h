@@ -20,6 +20,7 @@ enum class Setting : std::size_t {
   kOrder,            // seed of delays and of the order of blocks and warps; 0: in order
   kThreads,  // host threads for the blocks of a launch; 0: as many as cores, 1: in the seed's order
   kCheckInitialised,  // off, on
+  kCheckCopies,       // off, on: copies to the host read, too
   kCheckRaces,
   kCheckWarp,
   kFindings,        // stop (a finding ends the launch), record

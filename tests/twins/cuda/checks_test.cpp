@@ -74,6 +74,7 @@ class DocumentedLaunch {
 
   Outcome run() {
     if (has("CUDA_TWIN_INSTRUCTIONS=1000")) cuda_twin_set("CUDA_TWIN_INSTRUCTIONS", "1000");
+    if (has("CUDA_TWIN_CHECK_COPIES=on")) cuda_twin_set("CUDA_TWIN_CHECK_COPIES", "on");
     allocate();
     Outcome outcome;
     std::string log;
@@ -86,6 +87,7 @@ class DocumentedLaunch {
     TWIN_OK(cuModuleGetFunction(&function_, module_, "k"));
     outcome.code = has("two streams")      ? launch_twice()
                    : has("on another one") ? launch_beside_copy()
+                   : has("then a copy")    ? launch_before_copy()
                                            : launch_once(nullptr);
     if (outcome.code == CUDA_SUCCESS) outcome.code = cuCtxSynchronize();
     outcome.message = cuda_twin_last_fault();
@@ -148,6 +150,10 @@ class DocumentedLaunch {
     }
     return code == CUDA_SUCCESS ? copy(streams[1]) : code;
   }
+  CUresult launch_before_copy() {
+    const CUresult code = launch_once(nullptr);
+    return code == CUDA_SUCCESS ? copy(nullptr) : code;
+  }
   CUresult launch_twice() {
     CUresult code = CUDA_SUCCESS;
     for (CUstream stream : new_streams()) {
@@ -167,7 +173,7 @@ class DocumentedLaunch {
 
 TEST(Checks, AreAsDocumented) {
   const std::vector<Documented> checks = documented_checks();
-  EXPECT_GE(checks.size(), 48u);
+  EXPECT_GE(checks.size(), 49u);
   for (const Documented& documented : checks) {
     EXPECT_LE(std::ranges::count(documented.text, '\n'), 10) << documented.heading;
     Gpu gpu("h200,h200");

@@ -212,6 +212,65 @@ TEST(CudaInitialised, WithoutTheCheckPoisonIsRead) {
   }
 }
 
+/// 32 words are written, and 32 are not. The finding's text, or "".
+std::string finding_of_a_copy(CUresult (*copy)(void* host, CUdeviceptr from), bool pinned = false) {
+  auto from = Buffer<std::uint32_t>::unwritten(64);
+  TWIN_OK(cuMemsetD32(from.address, 7, 32));
+  std::vector<std::uint32_t> pageable(64);
+  void* host = pageable.data();
+  if (pinned) TWIN_OK(cuMemHostAlloc(&host, 256, 0));
+  cuda_twin_drop_findings();
+  TWIN_OK(copy(host, from.address));
+  TWIN_OK(cuCtxSynchronize());
+  if (pinned) TWIN_OK(cuMemFreeHost(host));
+  EXPECT_LE(cuda_twin_findings(), 1u);
+  const char* check = nullptr;
+  const char* text = nullptr;
+  return cuda_twin_finding(0, &check, &text) == 1 ? std::string(check) + ": " + text : "";
+}
+
+TEST(CudaInitialised, CopiesToTheHostAreCheckedByASetting) {
+  const auto all = [](void* host, CUdeviceptr from) { return cuMemcpyDtoH(host, from, 256); };
+  const auto written = [](void* host, CUdeviceptr from) { return cuMemcpyDtoH(host, from, 128); };
+  const auto unified = [](void* host, CUdeviceptr from) {
+    return cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(host), from, 256, nullptr);
+  };
+  /// Rows of 8 bytes, 64 bytes apart: the third one is the first that nothing wrote.
+  const auto rows = [](void* host, CUdeviceptr from) {
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = from;
+    copy.srcPitch = 64;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+    copy.dstHost = host;
+    copy.dstPitch = 8;
+    copy.WidthInBytes = 8;
+    copy.Height = 4;
+    return cuMemcpy2D(&copy);
+  };
+  const auto on_device = [](void*, CUdeviceptr from) {
+    CUdeviceptr to = 0;
+    TWIN_OK(cuMemAlloc(&to, 256));
+    const CUresult code = cuMemcpyDtoD(to, from, 256);
+    TWIN_OK(cuMemFree(to));
+    return code;
+  };
+  Gpu gpu;
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
+  EXPECT_EQ(finding_of_a_copy(all), "");
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_CHECK_COPIES", "on"), 1);
+  const std::string start = "uninitialised read: byte 128 of a copy of 256 to the host";
+  EXPECT_EQ(finding_of_a_copy(all).rfind(start, 0), 0u) << finding_of_a_copy(all);
+  EXPECT_EQ(finding_of_a_copy(unified).rfind(start, 0), 0u);
+  EXPECT_EQ(finding_of_a_copy(all, true).rfind(start, 0), 0u);
+  const std::string row = "uninitialised read: byte 0 of a copy of 8 to the host";
+  EXPECT_EQ(finding_of_a_copy(rows).rfind(row, 0), 0u) << finding_of_a_copy(rows);
+  EXPECT_EQ(finding_of_a_copy(written), "");
+  EXPECT_EQ(finding_of_a_copy(on_device), "");
+  ASSERT_EQ(cuda_twin_set("CUDA_TWIN_CHECK_INITIALISED", "off"), 1);
+  EXPECT_EQ(finding_of_a_copy(all), "");
+}
+
 /// f writes its variable only where its argument is 1, and reads it.
 TEST(CudaInitialised, LocalVariablesOfACallAreNotThoseOfTheCallBefore) {
   const auto text = [](const char* second) {

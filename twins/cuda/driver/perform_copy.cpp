@@ -122,6 +122,7 @@ class Copier {
       const std::uint64_t part = std::min({left, target.room(), source.room()});
       CUDA_TWIN_TRY(check_races(context_, source, part, number_, false));
       CUDA_TWIN_TRY(check_races(context_, target, part, number_, true));
+      CUDA_TWIN_TRY(check_written(target, source, part));
       const CopiedPart moved = move(target, source, part);
       if (moved == CopiedPart::kNotRead) return illegal_host("read", from, part);
       if (moved == CopiedPart::kNotWritten) return illegal_host("write", to, part);
@@ -131,6 +132,23 @@ class Copier {
       left -= part;
     }
     return CUDA_SUCCESS;
+  }
+
+  /// The host gets bytes that nothing wrote. The first ones of a copy are a finding.
+  CUresult check_written(const CopyPlace& target, const CopyPlace& source, std::uint64_t bytes) {
+    if (setting(Setting::kCheckCopies) == 0 || setting(Setting::kCheckInitialised) == 0 ||
+        unwritten_found_ || device_of(target) >= 0 || source.extent == nullptr ||
+        all_written(source.extent->written, source.offset(), bytes)) {
+      return CUDA_SUCCESS;
+    }
+    unwritten_found_ = true;
+    const std::uint64_t first = first_unwritten(source.extent->written, source.offset(), bytes);
+    const std::string text =
+        "byte " + std::to_string(first) + " of a copy of " + std::to_string(bytes) +
+        " to the host was never written: " + Space::place(*source.extent, source.address + first);
+    keep_findings({{"uninitialised read", text}});
+    if (setting(Setting::kFindings) != 0) return CUDA_SUCCESS;
+    return fail_work(context_, CUDA_ERROR_LAUNCH_FAILED, "uninitialised read: " + text);
   }
 
   CopiedPart move(const CopyPlace& target, const CopyPlace& source, std::uint64_t bytes) {
@@ -162,6 +180,7 @@ class Copier {
   const CopyWork& work_;
   std::uint64_t number_;
   std::uint64_t staged_ = 0;  ///< bytes of the staging buffer that are used
+  bool unwritten_found_ = false;
   cuda_twin_direction direction_ = CUDA_TWIN_TO_DEVICE;
 };
 
