@@ -1,5 +1,6 @@
 // Matrices of mma between the registers of a warp and plain rows. Lane 4g + t is the t-th of group
-// g, and a register has e elements. All shapes but m8n8k4 of f16 have one layout.
+// g, and a register has e elements. All shapes but m8n8k4 of f16 (mma_quads.cpp)
+// have one layout.
 // Register r of A has 4e columns from column 4e (r / 2) on. Lane 4g + t has e of them in row
 // g + 8 (r % 2). Matrices of 8 rows have row g only, and 4e columns from 4e r on.
 // Register r of B has 4e rows from row 4e r on, and lane 4g + t has e of them in column g.

@@ -4,9 +4,8 @@
 
 #include "cuda/instructions/fragments.h"
 #include "cuda/instructions/lanes.h"
+#include "cuda/instructions/mma_steps.h"
 #include "cuda/instructions/sums.h"
-#include "cuda/machine/block.h"
-#include "cuda/races/races.h"
 
 namespace cuda_twin::CUDA_TWIN_LEVEL {
 namespace {
@@ -52,24 +51,6 @@ void unpack(Warp& warp, const Op& op, Matrices* to) {
   }
 }
 
-/// d = a b + d.
-void multiply(const Warp& warp, const MmaPlan& plan, Matrices* matrices) {
-  const Product product{matrices->a, matrices->b, matrices->d, plan.rows, plan.k};
-  switch (warp.block->launch->sum) {
-    case Sum::kDouble:
-      return sum_double(product);
-    case Sum::kTruncated:
-      return sum_truncated(product);
-    default:
-      return sum_single(product);
-  }
-}
-
-std::uint32_t result_bits(float value) {
-  constexpr std::uint32_t kNan = 0x7FFFFFFF;
-  return value == value ? std::bit_cast<std::uint32_t>(value) : kNan;
-}
-
 void unpack_c(Warp& warp, const Op& op, Matrices* to) {
   const MmaPlan& plan = plan_of(op);
   const Arg* c = MmaRegisters(op).c;
@@ -98,15 +79,9 @@ void pack_d(Warp& warp, const Op& op, const float* from, LaneMask active) {
     }
     for (unsigned odd = 0; odd < 2; ++odd) {
       each_lane(lanes_of<std::uint32_t>(warp, d[2 * rows + odd]), active,
-                [&](unsigned lane) { return result_bits(at[2 * lane + odd]); });
+                [&](unsigned lane) { return float_result_bits(at[2 * lane + odd]); });
     }
   }
-}
-
-bool arrive_in_order(Warp& warp, LaneMask active) {
-  if (active != kAllLanes && !gather_aligned(warp, active)) return false;
-  if (warp.block->shared_races != nullptr) races::on_warp_sync(warp, active);
-  return true;
 }
 
 /// D is written after all of C was read: their registers may be the same, in another order.
@@ -127,7 +102,7 @@ Next mma_float(Warp& warp, const Op& op, LaneMask active) {
   Matrices matrices;
   unpack(warp, op, &matrices);
   unpack_c(warp, op, &matrices);
-  multiply(warp, plan_of(op), &matrices);
+  sum_products(warp, {matrices.a, matrices.b, matrices.d, plan_of(op).rows, plan_of(op).k});
   pack_d(warp, op, matrices.d, active);
   return Next::kOn;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "cuda/instructions/level.h"
 #include "cuda/program/binder.h"
@@ -34,7 +35,13 @@ struct MmaPlan {
   bool conjunction = false;  ///< .and.popc instead of .xor.popc
 };
 
+/// Appends the registers of one fragment to `to`, in the order of the operand's items.
+bool append_fragment(Binder& binder, std::size_t index, std::size_t count, ptx::Type type,
+                     bool is_destination, std::vector<Arg>* to);
 bool bind_mma(Binder& binder);
+/// m8n8k4 of f16: four products at once, with a layout of its own.
+bool is_mma_of_quads(const ptx::Instruction& instruction);
+bool bind_mma_quads(Binder& binder);
 Next mma_float(Warp& warp, const Op& op, LaneMask active);
 Next mma_integer(Warp& warp, const Op& op, LaneMask active);
 Next mma_double(Warp& warp, const Op& op, LaneMask active);

@@ -133,9 +133,6 @@ bool take_modifiers(Binder& binder, MmaModifiers* to) {
   to->a = take_name_in<&Multiplicand::name>(binder, kMultiplicands);
   to->b = take_name_in<&Multiplicand::name>(binder, kMultiplicands);
   to->c = take_name_in<&MmaResult::type>(binder, kResultTypes);
-  if (to->shape == "m8n8k4" && to->d != "f64") {
-    return binder.fail("the twin has m8n8k4 for f64 only");
-  }
   const auto layout_a = binder.take_one_of({"row", "col"});
   const auto layout_b = binder.take_one_of({"row", "col"});
   if (layout_a != 0u || layout_b != 1u) return binder.fail("expected .row.col");
@@ -146,17 +143,6 @@ bool take_modifiers(Binder& binder, MmaModifiers* to) {
     if (!binder.take("popc")) return binder.fail("expected .popc");
   }
   return true;
-}
-
-/// Registers of one fragment, in the order of the operand's items.
-bool append(Binder& binder, std::size_t index, std::size_t count, Type type, bool is_destination,
-            std::vector<Arg>* to) {
-  const auto items = binder.vector(index, count);
-  if (!items) return false;
-  for (const ptx::Operand& item : *items) {
-    to->push_back(is_destination ? binder.destination(item, type) : binder.source(item, type));
-  }
-  return !binder.failed();
 }
 
 /// Of the registers of a multiplicand.
@@ -182,10 +168,10 @@ bool emit_mma(Binder& binder, const MmaResult& result, const MmaPlan& filled) {
   const Type multiplicand = type_of_registers(plan->a->family);
   std::vector<Arg> args;
   if (!binder.expect_operands(4, 4)) return false;
-  if (!append(binder, 0, plan->d_registers, result.register_type, true, &args) ||
-      !append(binder, 1, plan->a_registers, multiplicand, false, &args) ||
-      !append(binder, 2, plan->b_registers, multiplicand, false, &args) ||
-      !append(binder, 3, plan->d_registers, result.register_type, false, &args)) {
+  if (!append_fragment(binder, 0, plan->d_registers, result.register_type, true, &args) ||
+      !append_fragment(binder, 1, plan->a_registers, multiplicand, false, &args) ||
+      !append_fragment(binder, 2, plan->b_registers, multiplicand, false, &args) ||
+      !append_fragment(binder, 3, plan->d_registers, result.register_type, false, &args)) {
     return false;
   }
   binder.own(plan);
@@ -198,6 +184,16 @@ bool emit_mma(Binder& binder, const MmaResult& result, const MmaPlan& filled) {
 }
 
 }  // namespace
+
+bool append_fragment(Binder& binder, std::size_t index, std::size_t count, ptx::Type type,
+                     bool is_destination, std::vector<Arg>* to) {
+  const auto items = binder.vector(index, count);
+  if (!items) return false;
+  for (const ptx::Operand& item : *items) {
+    to->push_back(is_destination ? binder.destination(item, type) : binder.source(item, type));
+  }
+  return !binder.failed();
+}
 
 bool bind_mma(Binder& binder) {
   MmaModifiers text;

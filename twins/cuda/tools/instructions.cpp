@@ -35,8 +35,11 @@ const Part kParts[] = {
     {"$four", "{%a, %b, %b, %a}"},
     {"$c2", "{%c, %c}"},
     {"$c4", "{%c, %c, %c, %c}"},
+    {"$c8", "{%c, %c, %c, %c, %c, %c, %c, %c}"},
     {"$d2", "{%d, %r1}, "},
     {"$d4", "{%d, %r1, %r2, %r3}, "},
+    {"$d8", "{%d, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, "},
+    {"$layouts", "<row|col>.<row|col>"},
 };
 
 const Family kBaseline = {
@@ -289,6 +292,10 @@ const Family kMma = {
     "8.4",
     "sm_90",
     {
+        {"$mmam8n8k4.$layouts.f32.f16.f16.f32 $d8$two, $two, $c8", "finite_f16x2",
+         "f32 @ @ finite_f32"},
+        {"$mmam8n8k4.$layouts.f32.f16.f16.f16 $d8$two, $two, $c4", "finite_f16x2", "f32 @ @ @"},
+        {"$mmam8n8k4.$layouts.f16.f16.f16.f16 $d4$two, $two, $c4", "finite_f16x2", "f16x2 @ @ @"},
         {"$mmam16n8k8.row.col.f32.f16.f16.f32 $d4"
          "$two, {%a}, $c4",
          "finite_f16x2", "f32 @ @ finite_f32"},

@@ -45,7 +45,7 @@ constexpr char kDeclarations[] = R"(
   .local .align 4 .b8 own[4];
   .reg .u64 %at;
   .reg .b64 %l<4>;
-  .reg .b32 %i, %n, %m, %r<4>;
+  .reg .b32 %i, %n, %m, %r<8>;
   .reg .b16 %h<4>;
   .reg .pred %p<4>;
   mov.u32 %i, %tid.x;

@@ -35,6 +35,9 @@ const Allowed kAllowed[] = {
     {"m16n8k16.row.col.f32.f16", {0, 0x1p-2}},
     {"m16n8k8.row.col.f16.f16", {0x1p-10, 0x1p-3}},
     {"m16n8k16.row.col.f16.f16", {0x1p-10, 0x1p-2}},
+    // Of m8n8k4, as the other shapes have rows above.
+    {"f32.f16.f16.", {0, 0x1p-4}},
+    {"f16.f16.f16.f16", {0x1p-10, 0x1p-4}},
     {"m16n8k8.row.col.f32.bf16", {0, 0x1p15}},
     {"m16n8k16.row.col.f32.bf16", {0, 0x1p16}},
     {"m16n8k4.row.col.f32.tf32", {0, 0x1p14}},
