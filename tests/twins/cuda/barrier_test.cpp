@@ -59,7 +59,7 @@ std::string load_log(const std::string& code) {
   return log;
 }
 
-TEST(Barrier, ThreadsSeeWhatOthersStoredBefore) {
+TEST(Barrier, LanesSeeWhatOthersStoredBefore) {
   // Each thread stores its number and reads that of the thread at the other end of the block.
   for (const unsigned threads : {32u, 100u, 256u, 1024u}) {
     const Words out =
@@ -124,7 +124,7 @@ TEST(Barrier, NumberAndCountInRegisters) {
   }
 }
 
-TEST(Barrier, AWarpWithFewerThreadsCountsAsAWholeOne) {
+TEST(Barrier, AWarpWithFewerLanesCountsAsAWholeOne) {
   // 40 threads are two warps: 64 at the barrier.
   const Words out = run("bar.sync 2, 64;\nst.global.u32 [%mine], %t;\nret;", 40, 40);
   for (unsigned i = 0; i < 40; ++i) EXPECT_EQ(out[i], i);
@@ -201,7 +201,7 @@ TEST(Barrier, ClusterOfOneBlock) {
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(out[i], i ^ 63) << i;
 }
 
-TEST(Barrier, ThreadsSeeWhatOthersStoredBeforeInEveryForm) {
+TEST(Barrier, LanesSeeWhatOthersStoredBeforeInEveryForm) {
   for (const char* code :
        {"bar.cta.sync 0;", "barrier.cta.sync 0;", "barrier.cta.sync.aligned 0, 64;",
         "barrier.sync.aligned 0;", "barrier.cluster.arrive; barrier.cluster.wait;",
@@ -335,14 +335,14 @@ TEST(Barrier, TwoBarriersThatWaitForEachOtherAreADeadlock) {
   EXPECT_TRUE(has(reason, "for barrier 1")) << reason;
 }
 
-TEST(Barrier, MoreThreadsThanEverComeAreADeadlock) {
+TEST(Barrier, MoreArrivalsThanEverComeAreADeadlock) {
   const std::string reason =
       failure("setp.ge.u32 %p0, %t, 32;\n@%p0 ret;\nbar.sync 1, 64;\nret;", 64);
   EXPECT_TRUE(has(reason, "deadlock")) << reason;
   EXPECT_TRUE(has(reason, "warp 1 lanes 0-31 have ended")) << reason;
 }
 
-TEST(Barrier, DifferentThreadCountsAreAnError) {
+TEST(Barrier, DifferentCountsOfArrivalsAreAnError) {
   const std::string reason = failure(
       "setp.lt.u32 %p0, %t, 32;\n@%p0 bra LOW;\nbar.sync 1, 64;\nret;\nLOW: bar.sync 1, 96;\nret;",
       96);

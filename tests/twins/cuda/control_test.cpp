@@ -416,7 +416,7 @@ TEST(Control, LanesThatExitLeaveTheOthersRunning) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(d[i], i < 20 ? i : 9u) << i;
 }
 
-TEST(Control, ExitInAFunctionEndsTheThread) {
+TEST(Control, ExitInAFunctionEndsTheLane) {
   Gpu gpu;
   Buffer<std::uint32_t> out(32, 9);
   TWIN_OK(
@@ -435,7 +435,7 @@ TEST(Control, AKernelMayEndWithoutRet) {
   EXPECT_EQ(out.read(), numbers());
 }
 
-TEST(Control, TrapNamesKernelLineBlockAndThread) {
+TEST(Control, TrapNamesKernelLineBlockAndLane) {
   const std::string reason =
       failure(kernel("setp.eq.u32 %p0, %t, 3;\n@%p0 trap;\nret;"), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_NE(reason.find("kernel k, line 13 \"@%p0 trap;\""), std::string::npos) << reason;

@@ -106,7 +106,7 @@ TEST(Launches, DynamicSharedMemoryAboveTheDefaultIsOptIn) {
   EXPECT_EQ(numbers.read(), (std::vector<unsigned>{8, 7, 6, 5, 4, 3, 2, 1}));
 }
 
-TEST(Launches, OccupancyFollowsThreadsAndSharedMemory) {
+TEST(Launches, OccupancyFollowsBlockSizeAndSharedMemory) {
   const Gpu gpu("a100");  // 2048 threads, 32 blocks, 164 KiB of shared memory a multiprocessor
   const Kernels kernels;
   const CUfunction bump = kernels["bump"];

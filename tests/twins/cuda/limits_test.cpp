@@ -347,7 +347,7 @@ TEST(BlockMemory, SharedMemoryIsUnwrittenInEveryBlock) {
   EXPECT_TRUE(has(cuda_twin_last_fault(), "block (1,0,0)")) << cuda_twin_last_fault();
 }
 
-TEST(BlockMemory, ThreadsOfABlockOfThreeDimensions) {
+TEST(BlockMemory, LanesOfABlockOfThreeDimensions) {
   Gpu gpu;
   const std::string text = module(
       ".visible .entry k(.param .u64 p) {\n  .reg .b32 %r<16>;\n  .reg .b64 %l<4>;\n"

@@ -121,7 +121,7 @@ TEST(CudaMemory, SharedAndGenericAddresses) {
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(result[i], 63 - i);
 }
 
-TEST(CudaMemory, LocalMemoryIsOfOneThread) {
+TEST(CudaMemory, LocalMemoryIsOfOneLane) {
   Gpu gpu;
   Buffer<std::uint32_t> data(counting(32));
   ASSERT_EQ(run(R"(

@@ -165,7 +165,7 @@ TEST_P(MmaSums, TruncatedCutsTowardsZero) {
             is("double") ? -nearest : -1);
 }
 
-TEST_P(MmaSums, LargeAddendsThatCancel) {
+TEST_P(MmaSums, LargeAddendsOfOppositeSigns) {
   // In order of k, single loses 2^-12 beside 2^20; the unit of truncated is 2^-5.
   EXPECT_EQ(first_float({0x1p10, 0x1p-6, 0x1p10}, {0x1p10, 0x1p-6, -0x1p10}, 0),
             is("double") ? 0x1p-12 : 0);
