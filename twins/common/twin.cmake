@@ -62,11 +62,15 @@ function(twin_flags target)
   endif()
 endfunction()
 
-# twin_groups(TARGET): compiles the sources of a target in groups of up to 12 files of one folder, so that headers are parsed once for a
-# group. Names in anonymous namespaces must be unique within a folder.
+# twin_groups(TARGET [FILES]): compiles the sources of a target in groups of up to FILES (12) files of one folder, so that headers are parsed
+# once for a group. Names in anonymous namespaces must be unique within a folder.
 function(twin_groups target)
   if(DEFINED SHUNT_UNITY AND NOT SHUNT_UNITY)
     return()
+  endif()
+  set(most 12)
+  if(ARGC GREATER 1)
+    set(most ${ARGV1})
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
@@ -76,7 +80,7 @@ function(twin_groups target)
     cmake_path(GET folder FILENAME name)
     list(APPEND group_${name} ${source})
     list(LENGTH group_${name} count)
-    math(EXPR number "(${count} - 1) / 12")
+    math(EXPR number "(${count} - 1) / ${most}")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${name}_${number}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

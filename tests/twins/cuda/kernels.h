@@ -53,8 +53,12 @@ class KernelTest : public ::testing::TestWithParam<KernelSettings> {
   Gpu gpu_;
 };
 
-/// Three seeds with each way to sum, and the order without a seed.
+/// Three seeds with each way to sum, and the order without a seed. AddressSanitizer has each of
+/// these once.
 inline std::vector<KernelSettings> kernel_settings() {
+#ifdef __SANITIZE_ADDRESS__
+  return {{"0", "single"}, {"1", "double"}, {"2", "truncated"}, {"77", "single"}};
+#endif
   std::vector<KernelSettings> settings = {{"0", "single"}};
   for (const char* seed : {"1", "2", "77"}) {
     for (const char* sum : {"single", "double", "truncated"}) settings.emplace_back(seed, sum);

@@ -65,11 +65,6 @@ struct Max {
   static T apply(T old, T b, T) { return static_cast<S>(b) > static_cast<S>(old) ? b : old; }
 };
 
-float flushed(float x) {
-  return (std::bit_cast<std::uint32_t>(x) & kFloatInfinity) == 0
-             ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & kFloatSign)
-             : x;
-}
 std::uint32_t add_singles(std::uint32_t a, std::uint32_t b, bool flush) {
   auto x = std::bit_cast<float>(a);
   auto y = std::bit_cast<float>(b);

@@ -8,7 +8,7 @@ namespace cuda_twin::CUDA_TWIN_LEVEL {
 
 std::span<const Opcode> floats_opcodes() {
   // Never freed: calls may come while the process exits.
-  static const auto* const kRows = [] {
+  static const auto* const kAllForms = [] {
     auto* rows = new std::vector<Opcode>;
     for (const auto part :
          {float_arithmetic_opcodes(), float_comparison_opcodes(), approximation_opcodes()}) {
@@ -16,7 +16,7 @@ std::span<const Opcode> floats_opcodes() {
     }
     return rows;
   }();
-  return *kRows;
+  return *kAllForms;
 }
 
 }  // namespace cuda_twin::CUDA_TWIN_LEVEL
