@@ -1,4 +1,6 @@
 // Arithmetic of f16, bf16 and their pairs: exact values in long double, rounded once.
+#include <array>
+
 #include "floats.h"
 
 namespace half_test {
@@ -14,6 +16,20 @@ struct HalfType {
   Format format;
 };
 constexpr HalfType kTypes[] = {{"f16", "f16x2", kF16}, {"bf16", "bf16x2", kBf16}};
+
+/// decode(), which is slow, of all values.
+long double value_of(uint16_t bits, const Format& f) {
+  static const auto all = [] {
+    std::array<std::vector<long double>, 2> values;
+    for (unsigned i = 0; i < 65536; ++i) {
+      for (std::size_t type = 0; type < 2; ++type) {
+        values[type].push_back(decode(i, kTypes[type].format));
+      }
+    }
+    return values;
+  }();
+  return all[f.fraction == kF16.fraction ? 0 : 1][bits];
+}
 
 /// The exact sum of two values of few bits, rounded once: toward zero in long double, with the rest
 /// as one more bit.
@@ -37,16 +53,16 @@ uint16_t rounded_sum(long double a, long double b, const Format& f) {
 }
 
 uint16_t sum(uint16_t a, uint16_t b, const Format& f) {
-  return rounded_sum(decode(a, f), decode(b, f), f);
+  return rounded_sum(value_of(a, f), value_of(b, f), f);
 }
 uint16_t difference(uint16_t a, uint16_t b, const Format& f) {
-  return rounded_sum(decode(a, f), -decode(b, f), f);
+  return rounded_sum(value_of(a, f), -value_of(b, f), f);
 }
 uint16_t product(uint16_t a, uint16_t b, const Format& f) {
-  return static_cast<uint16_t>(encode(decode(a, f) * decode(b, f), f));  // 22 bits
+  return static_cast<uint16_t>(encode(value_of(a, f) * value_of(b, f), f));  // 22 bits
 }
 uint16_t fused(uint16_t a, uint16_t b, uint16_t c, const Format& f) {
-  return rounded_sum(decode(a, f) * decode(b, f), decode(c, f), f);
+  return rounded_sum(value_of(a, f) * value_of(b, f), value_of(c, f), f);
 }
 
 uint16_t flushed(uint16_t bits, const Format& f) {
@@ -232,8 +248,8 @@ uint16_t chosen(uint16_t a, uint16_t b, bool max, bool nan_wins, const Format& f
   if (nan_wins ? nan_a || nan_b : nan_a && nan_b) return 0x7FFF;
   if (nan_a) return b;
   if (nan_b) return a;
-  const long double x = decode(a, f);
-  const long double y = decode(b, f);
+  const long double x = value_of(a, f);
+  const long double y = value_of(b, f);
   if (x == y) return std::signbit(x) == max ? b : a;
   return (x > y) == max ? a : b;
 }

@@ -70,7 +70,7 @@ TEST(Limits, TheLimitIsOfAllWarpsTogether) {
 
 TEST(Limits, BlocksThatWaitForNothingReachTheLimit) {
   Gpu gpu;
-  set("CUDA_TWIN_INSTRUCTIONS", "1000000");
+  set("CUDA_TWIN_INSTRUCTIONS", "100000");
   Buffer<std::uint32_t> out(64, 0);
   EXPECT_EQ(launch(kernel("SPIN: ld.acquire.gpu.global.u32 %r0, [%out];\nsetp.eq.u32 %p0, %r0, 0;\n"
                           "@%p0 bra SPIN;\nret;"),

@@ -525,7 +525,11 @@ TEST(PtxHostile, DeepNesting) {
 
 TEST(PtxHostile, ManyOfEverythingLoads) {
   const Gpu gpu;
+#ifdef __SANITIZE_ADDRESS__
+  constexpr std::size_t kMany = 5000;
+#else
   constexpr std::size_t kMany = 20000;
+#endif
   expect_refused(in_kernel(".reg .b32 %x<4000000000>;", 6, "too many registers"));
   expect_refused(in_kernel(repeated(".reg .b32 %ab<1000000>;\n{", 3), 7, "registers"));
   std::ostringstream labels;

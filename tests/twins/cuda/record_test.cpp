@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "cuda_twin/control.h"
 #include "recorded.h"
 
 namespace record_test {
@@ -37,8 +38,14 @@ TEST_F(Recorder, WritesEveryInstructionAndItsResults) {
             std::string::npos);
 }
 
+/// recorded() has the best level. Others are those that the build and the processor have.
 TEST_F(Recorder, HasTheSameResultsOnEachVectorLevel) {
+  const std::string best = cuda_twin_level();
   for (const std::string level : {"baseline", "v3", "v4"}) {
+    EXPECT_EQ(cuda_twin_set("CUDA_TWIN_LEVEL", level.c_str()), 1);
+    const bool is_another = cuda_twin_level() == level && level != best;
+    cuda_twin_reset_settings();
+    if (!is_another) continue;
     const Ended ended = record(kRecordedLibrary, "CUDA_TWIN_LEVEL=" + level + " ");
     EXPECT_EQ(ended.code, 0);
     EXPECT_TRUE(ended.text == recorded().text) << level;

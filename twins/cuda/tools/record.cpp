@@ -183,14 +183,9 @@ Equal compare(const Line& line, const std::map<std::string, std::string>& known)
              : Equal::kNot;
 }
 
-/// Writes the lines whose output in `file` is another one, beyond the tolerance of the instruction.
-/// How many; -1 if it cannot be read.
-int compare(const std::vector<Line>& lines, const char* file) {
-  std::ifstream in(file);
-  if (!in) {
-    std::fprintf(stderr, "cuda_twin_record: %s cannot be read\n", file);
-    return -1;
-  }
+/// Writes the lines whose output in the file `in` is another one, beyond the tolerance of the
+/// instruction. How many.
+int compare(const std::vector<Line>& lines, std::ifstream& in) {
   std::map<std::string, std::string> known;  // outputs
   for (std::string line; std::getline(in, line);) {
     const std::size_t at = output_of(line);
@@ -211,6 +206,14 @@ int compare(const std::vector<Line>& lines, const char* file) {
 }
 
 int run(const char* library, const char* file) {
+  std::ifstream recorded;
+  if (file != nullptr) {
+    recorded.open(file);
+    if (!recorded) {
+      std::fprintf(stderr, "cuda_twin_record: %s cannot be read\n", file);
+      return 1;
+    }
+  }
   const Library driver(library);
   if (!driver.is_open()) {
     std::fprintf(stderr, "cuda_twin_record: %s\n",
@@ -229,7 +232,7 @@ int run(const char* library, const char* file) {
   for (const Row& row : all) {
     for (Line& line : record(driver, row, buffers)) lines.push_back(std::move(line));
   }
-  if (file != nullptr) return compare(lines, file) == 0 ? 0 : 1;
+  if (file != nullptr) return compare(lines, recorded) == 0 ? 0 : 1;
   std::printf("%s\n", title.c_str());
   for (const Line& line : lines) std::printf("%s\n", line.text.c_str());
   return 0;
