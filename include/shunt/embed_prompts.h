@@ -6,6 +6,7 @@
 /// SHUNT_ASSIGN(const gguf::File file, gguf::File::open("model.gguf"));
 /// SHUNT_ASSIGN(const EmbedPrompts prompts, read_embed_prompts(file));
 /// SHUNT_ASSIGN(const std::string prompt, prompts.text("query"));
+/// SHUNT_ASSIGN(const auto embedder, Embedder::create(model, {.prompt = prompt}));
 /// \endcode
 #pragma once
 
