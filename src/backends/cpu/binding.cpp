@@ -228,6 +228,12 @@ bool CpuBinding::Progress::all_taken(const Launch& launch) const {
   return std::popcount(heads.load(std::memory_order_acquire)) == launch.heads;
 }
 
+std::uint64_t CpuBinding::Progress::free_heads(const Launch& launch) const {
+  const auto beyond = static_cast<unsigned>(kMostHeads - launch.heads);
+  const std::uint64_t all = launch.heads == 0 ? 0 : ~std::uint64_t{0} >> beyond;
+  return all & ~heads.load(std::memory_order_relaxed);
+}
+
 /// The head of this thread in the first launch from `next` on that streams weights.
 void CpuBinding::choose_ahead(Ahead& ahead, std::size_t next, int worker) const {
   if (ahead.chosen && ahead.launch >= next) return;
@@ -272,26 +278,34 @@ void CpuBinding::compute(std::size_t index, std::int64_t chunk, std::byte* scrat
 
 /// Computes chunks of a launch as long as there are any. A delayed thread has taken few, if any.
 /// The others go on with the rest, and wait only for the chunks that it has taken.
-/// A thread takes its own head first, whose weights it may have asked for, and the heads of threads
-/// that have not come last.
+/// A thread takes its own head first, whose weights it may have asked for. Once half of the other
+/// chunks are taken, the heads of threads that have not come are taken, too: what is left then
+/// evens out the difference.
 void CpuBinding::take(std::size_t index, int worker, std::byte* scratch) {
   const Launch& launch = launches_[index];
   Progress& progress = progress_[index];
   std::uint32_t taken = 0;
-  const auto take_head = [&](std::int64_t head) {
+  const auto take_head = [&](int head) {
     if (!progress.take_head(head)) return;
     compute(index, head, scratch);
     ++taken;
   };
+  const auto take_free_heads = [&] {
+    for (std::uint64_t left = progress.free_heads(launch); left != 0; left &= left - 1) {
+      take_head(std::countr_zero(left));
+    }
+  };
+  const std::int64_t half = launch.heads + (launch.chunks - launch.heads) / 2;
   if (worker < launch.heads) take_head(worker);
   while (true) {
     const std::int64_t chunk =
         launch.heads + progress.taken.fetch_add(1, std::memory_order_acq_rel);
     if (chunk >= launch.chunks) break;
+    if (chunk >= half) take_free_heads();
     compute(index, chunk, scratch);
     ++taken;
   }
-  for (std::int64_t head = 0; head < launch.heads; ++head) take_head(head);
+  take_free_heads();
   if (taken == 0) return;
   const std::uint32_t done = progress.done.fetch_add(taken, std::memory_order_acq_rel);
   if (done + taken == launch.chunks) progress.done.notify_all();

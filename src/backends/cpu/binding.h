@@ -77,10 +77,12 @@ class CpuBinding final : public HostBinding, private Task {
       done.store(0, std::memory_order_relaxed);
     }
     /// Whether the caller gets this head.
-    bool take_head(std::int64_t head) {
+    bool take_head(int head) {
       const std::uint64_t bit = std::uint64_t{1} << head;
       return (heads.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0;
     }
+    /// A bit for each head that nobody has taken yet.
+    std::uint64_t free_heads(const Launch& launch) const;
     bool all_taken(const Launch& launch) const;
   };
 

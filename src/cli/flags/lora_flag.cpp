@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "cli/flags/parse_number.h"
 #include "shunt/message.h"
 
@@ -43,9 +45,11 @@ void LoraFlag::declare(Arguments& arguments) {
 
 Result<AdapterUse> LoraFlag::find(std::string_view text) const {
   const auto named = [&](std::string_view name, float scale) -> Result<AdapterUse> {
+    if (const auto path = std::ranges::find(paths_, name); path != paths_.end()) {
+      return AdapterUse{.index = static_cast<std::size_t>(path - paths_.begin()), .scale = scale};
+    }
     std::size_t found = paths_.size();
     for (std::size_t i = 0; i < paths_.size(); ++i) {
-      if (paths_[i] == name) return AdapterUse{.index = i, .scale = scale};
       if (short_name(paths_[i]) != name) continue;
       if (found < paths_.size()) {
         return invalid("\"{}\" is the name of {} and of {}; give the path of one", name,

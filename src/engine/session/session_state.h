@@ -245,8 +245,11 @@ struct Session::State {
   Status on_any_devices(const std::function<Status()>& work) {
     while (true) {
       Status done = make_plans();
+      // A sequence with more adapters than there is room for is no fault of a device.
+      const bool too_many_adapters = !done && done.error().code() == ErrorCode::kOutOfMemory &&
+                                     most_adapter_uses() > to_size(adapter_uses(options));
       if (done) done = work();
-      if (done) return done;
+      if (done || too_many_adapters) return done;
       SHUNT_TRY(leave_out(done.error()));
     }
   }
@@ -286,12 +289,13 @@ struct Session::State {
     return ok();
   }
 
-  /// Adapters of a sequence, at most.
+  /// Adapters of a sequence that has tokens, at most.
   std::size_t most_adapter_uses() const {
     std::size_t most = to_size(adapter_uses(options));
     if (model->info().adapters.empty()) return most;
-    for (std::int64_t i = 0; i < options.sequences; ++i)
-      most = std::max(most, adapters.with_effect(i).size());
+    for (std::int64_t i = 0; i < options.sequences; ++i) {
+      if (pool.length(i) > 0) most = std::max(most, adapters.with_effect(i).size());
+    }
     return most;
   }
 

@@ -26,12 +26,13 @@ void matmul_size_cases(const CaseSink& sink, DType type) {
   };
   constexpr std::array kPlain = {
       Size{1, 1, 1},  Size{7, 3, 2},  Size{31, 4, 3},  Size{33, 5, 1},  Size{33, 16, 5},
-      Size{63, 2, 2}, Size{65, 9, 4}, Size{100, 7, 9}, Size{129, 3, 1}, Size{0, 3, 2},
+      Size{63, 2, 2}, Size{65, 9, 4}, Size{100, 7, 9}, Size{129, 3, 1},
   };
   constexpr std::array kBlocks = {
-      Size{32, 1, 1},   Size{32, 5, 3},   Size{64, 1, 7},  Size{64, 16, 1},  Size{64, 33, 2},
-      Size{96, 7, 5},   Size{128, 4, 4},  Size{256, 8, 1}, Size{256, 3, 17}, Size{64, 31, 33},
-      Size{512, 64, 1}, Size{160, 17, 8}, Size{64, 0, 2},  Size{64, 3, 0},
+      Size{32, 1, 1},   Size{32, 5, 3},   Size{64, 1, 7},   Size{64, 16, 1},
+      Size{64, 33, 2},  Size{96, 7, 5},   Size{128, 4, 4},  Size{256, 8, 1},
+      Size{256, 3, 17}, Size{64, 31, 33}, Size{512, 64, 1}, Size{160, 17, 8},
+      Size{64, 0, 2},   Size{64, 3, 0},   Size{0, 3, 2},    Size{0, 5, 20},
   };
   const auto emit_size = [&](const Size& size) {
     const std::int64_t k = round_up(size.k, trait(type).block_elements);

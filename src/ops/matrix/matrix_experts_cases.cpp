@@ -32,14 +32,14 @@ void matmul_id_size_cases(const CaseSink& sink, DType type) {
     std::int64_t k, m, experts, used, tokens;
   };
   constexpr std::array kPlain = {
-      Size{1, 1, 1, 1, 1},   Size{7, 3, 2, 1, 3},    Size{33, 5, 3, 2, 5}, Size{63, 2, 4, 2, 2},
-      Size{100, 7, 3, 2, 9}, Size{129, 33, 2, 1, 1}, Size{0, 3, 2, 1, 2},
+      Size{1, 1, 1, 1, 1},  Size{7, 3, 2, 1, 3},   Size{33, 5, 3, 2, 5},
+      Size{63, 2, 4, 2, 2}, Size{100, 7, 3, 2, 9}, Size{129, 33, 2, 1, 1},
   };
   // Whole blocks; few, many and no columns per expert.
   constexpr std::array kBlocks = {
       Size{32, 1, 4, 2, 1},   Size{64, 33, 4, 2, 1},  Size{64, 16, 8, 2, 7},  Size{96, 7, 3, 1, 40},
       Size{256, 3, 2, 2, 9},  Size{64, 31, 2, 1, 33}, Size{544, 40, 4, 4, 5}, Size{32, 9, 64, 6, 3},
-      Size{64, 5, 1, 1, 110}, Size{64, 0, 2, 1, 2},   Size{64, 3, 2, 2, 0},
+      Size{64, 5, 1, 1, 250}, Size{64, 0, 2, 1, 2},   Size{64, 3, 2, 2, 0},   Size{0, 3, 2, 1, 20},
   };
   const std::int64_t block = trait(type).block_elements;
   const auto emit_size = [&](const Size& s) {

@@ -88,7 +88,8 @@ void multiply_integers(const Call& call, const ExpertPairs& pairs, const ExpertC
   }
   for (std::int64_t first = 0; first < item.columns; first += kIntegerColumns) {
     const std::int64_t columns = std::min(kIntegerColumns, item.columns - first);
-    multiply_rounded(w, item.rows, rounded.many, x, first, columns, tile, kTileRows, scratch);
+    multiply_rounded(w, item.rows, rounded.many, x, first, columns, tile, kTileRows, scratch,
+                     false);
     copy_out(first, columns);
   }
 }

@@ -138,10 +138,12 @@ inline constexpr std::int64_t kRoundedScratch =
 
 /// y[r + c * y_stride] for `rows` (at most kInt8Rows) rows of w (from w.data on, whole groups if
 /// they are interleaved) and `columns` of a slice of rounded columns from `first`, a multiple of
-/// kManyColumns.
+/// kManyColumns. `rows_follow`: the caller multiplies the rows behind these next.
 inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const RoundedColumns& x,
                              const std::byte* slice, std::int64_t first, std::int64_t columns,
-                             float* y, std::int64_t y_stride, std::byte* scratch) {
+                             float* y, std::int64_t y_stride, std::byte* scratch,
+                             bool rows_follow = true) {
+  for (std::int64_t c = 0; x.k == 0 && c < columns; ++c) std::fill_n(y + c * y_stride, rows, 0.0F);
   float* tile = reinterpret_cast<float*>(scratch + simd::kInt8PanelBytes);
   const DTypeTrait& type = trait(w.dtype);
   const std::int64_t block_bytes = x.block_bytes(0);
@@ -157,7 +159,8 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
     } else {
       simd::decode_panel(w.level, w.dtype, from, w.strides[1], rows, depth, scratch);
     }
-    const Stretch next = Stretch::after(w, rows, k + depth, simd::kInt8Depth);
+    const bool goes_on = rows_follow || k + depth < x.k;
+    const Stretch next = goes_on ? Stretch::after(w, rows, k + depth, simd::kInt8Depth) : Stretch();
     for (std::int64_t c = 0; c < columns; c += simd::kManyColumns) {
       const std::int64_t here = std::min(simd::kManyColumns, columns - c);
       next.ask(c, c + here, columns);
