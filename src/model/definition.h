@@ -117,7 +117,7 @@ struct WindowCaches {
 };
 
 /// Those tokens of a step that use adapters, or those of the outputs. The others have the results
-/// of the model's own weights, and cost nothing.
+/// of the model's own weights. They are copied, but not multiplied.
 struct AdaptedColumns {
   Dim count;      ///< dynamic
   Value columns;  ///< I32 [count]: their numbers among tokens or outputs

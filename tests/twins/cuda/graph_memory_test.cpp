@@ -4,10 +4,10 @@
 namespace cuda_pools_test {
 namespace {
 
-class GraphMemoryTest : public PoolsTest {
+class GraphPoolTest : public PoolsTest {
  protected:
-  GraphMemoryTest() { TWIN_OK(cuGraphCreate(&graph_, 0)); }
-  ~GraphMemoryTest() override { (void)cuGraphDestroy(graph_); }
+  GraphPoolTest() { TWIN_OK(cuGraphCreate(&graph_, 0)); }
+  ~GraphPoolTest() override { (void)cuGraphDestroy(graph_); }
 
   CUgraphNode add_allocation(std::size_t bytes, CUdeviceptr* address) {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
@@ -38,7 +38,7 @@ class GraphMemoryTest : public PoolsTest {
   CUgraph graph_ = nullptr;
 };
 
-TEST_F(GraphMemoryTest, AGraphAllocatesUsesAndFrees) {
+TEST_F(GraphPoolTest, AGraphAllocatesUsesAndFrees) {
   CUdeviceptr address = 0;
   CUgraphNode node = add_allocation(64, &address);
   node = add_fill(address, 5, node);
@@ -69,7 +69,7 @@ TEST_F(GraphMemoryTest, AGraphAllocatesUsesAndFrees) {
   TWIN_OK(cuMemFree(result));
 }
 
-TEST_F(GraphMemoryTest, MemoryThatAGraphLeavesIsUsableUntilItIsFreed) {
+TEST_F(GraphPoolTest, MemoryThatAGraphLeavesIsUsableUntilItIsFreed) {
   CUdeviceptr address = 0;
   const CUgraphNode node = add_allocation(64, &address);
   add_fill(address, 8, node);
@@ -88,7 +88,7 @@ TEST_F(GraphMemoryTest, MemoryThatAGraphLeavesIsUsableUntilItIsFreed) {
   TWIN_OK(cuGraphExecDestroy(exec));
 }
 
-TEST_F(GraphMemoryTest, AUseAfterTheFreeFaultsWhileTheGraphIsAlive) {
+TEST_F(GraphPoolTest, AUseAfterTheFreeFaultsWhileTheGraphIsAlive) {
   CUdeviceptr address = 0;
   add_allocation(64, &address);
   CUgraphExec exec = nullptr;
@@ -101,7 +101,7 @@ TEST_F(GraphMemoryTest, AUseAfterTheFreeFaultsWhileTheGraphIsAlive) {
   EXPECT_EQ(cuStreamSynchronize(a_), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-TEST_F(GraphMemoryTest, MemoryOutlivesItsGraphUntilItIsFreed) {
+TEST_F(GraphPoolTest, MemoryOutlivesItsGraphUntilItIsFreed) {
   CUdeviceptr address = 0;
   const CUgraphNode node = add_allocation(64, &address);
   add_fill(address, 8, node);
@@ -116,7 +116,7 @@ TEST_F(GraphMemoryTest, MemoryOutlivesItsGraphUntilItIsFreed) {
   EXPECT_EQ(cuda_twin_count_live(CUDA_TWIN_DEVICE_ALLOCATIONS), 0u);
 }
 
-TEST_F(GraphMemoryTest, AnotherGraphFreesTheMemory) {
+TEST_F(GraphPoolTest, AnotherGraphFreesTheMemory) {
   CUdeviceptr address = 0;
   add_allocation(64, &address);
   CUgraph second = nullptr;
@@ -140,7 +140,7 @@ TEST_F(GraphMemoryTest, AnotherGraphFreesTheMemory) {
   TWIN_OK(cuGraphDestroy(second));
 }
 
-TEST_F(GraphMemoryTest, ALaunchThatFailsFreesNothing) {
+TEST_F(GraphPoolTest, ALaunchThatFailsFreesNothing) {
   CUdeviceptr made = 0, missing = 0;
   add_allocation(64, &made);
   CUgraphExec makes = nullptr, frees = nullptr;
@@ -167,7 +167,7 @@ TEST_F(GraphMemoryTest, ALaunchThatFailsFreesNothing) {
 }
 
 /// Memory may be freed by a node again when no graph has the node that would have freed it.
-TEST_F(GraphMemoryTest, AFreeThatCameToNothingIsForgotten) {
+TEST_F(GraphPoolTest, AFreeThatCameToNothingIsForgotten) {
   CUdeviceptr address = 0;
   const CUgraphNode node = add_allocation(64, &address);
   CUgraphNode freed = nullptr;
@@ -187,7 +187,7 @@ TEST_F(GraphMemoryTest, AFreeThatCameToNothingIsForgotten) {
   TWIN_OK(cuGraphAddMemFreeNode(&freed, graph_, &node, 1, address));
 }
 
-TEST_F(GraphMemoryTest, AnInstanceMayFreeItsMemoryAtTheNextLaunch) {
+TEST_F(GraphPoolTest, AnInstanceMayFreeItsMemoryAtTheNextLaunch) {
   CUdeviceptr address = 0;
   add_allocation(64, &address);
   CUgraphExec exec = nullptr;
@@ -200,7 +200,7 @@ TEST_F(GraphMemoryTest, AnInstanceMayFreeItsMemoryAtTheNextLaunch) {
   TWIN_OK(cuGraphExecDestroy(exec));
 }
 
-TEST_F(GraphMemoryTest, GraphsWithMemoryHaveOneInstanceAndNoCopies) {
+TEST_F(GraphPoolTest, GraphsWithMemoryHaveOneInstanceAndNoCopies) {
   CUdeviceptr address = 0;
   const CUgraphNode node = add_allocation(64, &address);
   const CUgraphNode after = add_fill(address, 1, node);
@@ -220,7 +220,7 @@ TEST_F(GraphMemoryTest, GraphsWithMemoryHaveOneInstanceAndNoCopies) {
   TWIN_OK(cuGraphExecDestroy(second));
 }
 
-TEST_F(GraphMemoryTest, AFreeMustComeAfterTheAllocation) {
+TEST_F(GraphPoolTest, AFreeMustComeAfterTheAllocation) {
   CUdeviceptr address = 0;
   const CUgraphNode node = add_allocation(64, &address);
   CUgraphNode freed = nullptr;
@@ -235,7 +235,7 @@ TEST_F(GraphMemoryTest, AFreeMustComeAfterTheAllocation) {
   TWIN_OK(cuGraphExecDestroy(exec));
 }
 
-TEST_F(GraphMemoryTest, ParametersOfMemoryNodesAreChecked) {
+TEST_F(GraphPoolTest, ParametersOfMemoryNodesAreChecked) {
   CUDA_MEM_ALLOC_NODE_PARAMS params{};
   params.poolProps = props();
   CUgraphNode node = nullptr;
@@ -253,7 +253,7 @@ TEST_F(GraphMemoryTest, ParametersOfMemoryNodesAreChecked) {
   TWIN_OK(cuStreamSynchronize(a_));
 }
 
-TEST_F(GraphMemoryTest, CaptureTurnsStreamOrderedMemoryIntoNodes) {
+TEST_F(GraphPoolTest, CaptureTurnsStreamOrderedMemoryIntoNodes) {
   TWIN_OK(cuStreamBeginCapture(a_, CU_STREAM_CAPTURE_MODE_GLOBAL));
   const CUdeviceptr address = allocate(64, a_);
   TWIN_OK(cuMemsetD32Async(address, 6, 4, a_));

@@ -259,11 +259,11 @@ TEST(CudaInitialised, CopiesToTheHostAreCheckedByASetting) {
   ASSERT_EQ(cuda_twin_set("CUDA_TWIN_FINDINGS", "record"), 1);
   EXPECT_EQ(finding_of_a_copy(all), "");
   ASSERT_EQ(cuda_twin_set("CUDA_TWIN_CHECK_COPIES", "on"), 1);
-  const std::string start = "uninitialised read: byte 128 of a copy of 256 to the host";
+  const std::string start = "uninitialised read: byte 128 of a part of 256 of a copy to the host";
   EXPECT_EQ(finding_of_a_copy(all).rfind(start, 0), 0u) << finding_of_a_copy(all);
   EXPECT_EQ(finding_of_a_copy(unified).rfind(start, 0), 0u);
   EXPECT_EQ(finding_of_a_copy(all, true).rfind(start, 0), 0u);
-  const std::string row = "uninitialised read: byte 0 of a copy of 8 to the host";
+  const std::string row = "uninitialised read: byte 0 of a part of 8 of a copy to the host";
   EXPECT_EQ(finding_of_a_copy(rows).rfind(row, 0), 0u) << finding_of_a_copy(rows);
   EXPECT_EQ(finding_of_a_copy(written), "");
   EXPECT_EQ(finding_of_a_copy(on_device), "");

@@ -118,10 +118,9 @@ TEST(CudaMemory, AsyncCopiesAreNotThereBeforeTheWait) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(result[4 * i], 0u);  // 0xFFFFFFFF + 1
 }
 
-TEST(CudaMemory, AsyncCopiesOfLanesThatEndedCostNothing) {
+TEST(CudaMemory, AsyncCopiesOfLanesThatEndedHoldUpNoOtherLane) {
   Gpu gpu;
-  // The last lane never waits for its copy. The loop is long, so that a cost of that copy in each
-  // turn would show.
+  // The last lane never waits for its copy, while the others make many.
   Buffer<std::uint32_t> data(counting(128));
   ASSERT_EQ(run(copying(R"(
   cp.async.ca.shared.global [%r1], [%rd2], 16;

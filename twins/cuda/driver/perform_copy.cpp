@@ -143,9 +143,9 @@ class Copier {
     }
     unwritten_found_ = true;
     const std::uint64_t first = first_unwritten(source.extent->written, source.offset(), bytes);
-    const std::string text =
-        "byte " + std::to_string(first) + " of a copy of " + std::to_string(bytes) +
-        " to the host was never written: " + Space::place(*source.extent, source.address + first);
+    const std::string text = "byte " + std::to_string(first) + " of a part of " +
+                             std::to_string(bytes) + " of a copy to the host was never written: " +
+                             Space::place(*source.extent, source.address + first);
     keep_findings({{"uninitialised read", text}});
     if (setting(Setting::kFindings) != 0) return CUDA_SUCCESS;
     return fail_work(context_, CUDA_ERROR_LAUNCH_FAILED, "uninitialised read: " + text);
