@@ -121,7 +121,7 @@ Result<Value> MappingDisplay::compute(Run& run) const {
 }
 
 Result<Value> SignUse::compute(Run& run) const {
-  SHUNT_ASSIGN(const Value value, evaluate(*operand, run));
+  SHUNT_ASSIGN(Value value, evaluate(*operand, run));
   static const BinaryOperator subtract = find_arithmetic("-");
   const Value zero(std::int64_t{0});
   const double* number = value.as<double>();

@@ -62,8 +62,6 @@ class JsonReader {
   }
 
  private:
-  static constexpr std::size_t kMostDigits = 4300;  // as Python's int()
-
   struct Container {
     bool is_object;
     std::string key;
@@ -72,10 +70,6 @@ class JsonReader {
   };
 
   bool add_big(std::string digits) {
-    if (digits.size() > kMostDigits) {
-      error_ = invalid("a JSON integer has more than {} digits", kMostDigits);
-      return false;
-    }
     return add(Value(BigInteger{std::make_shared<const std::string>(std::move(digits))}));
   }
 

@@ -84,7 +84,7 @@ std::optional<Value> whole_part(double number) {
 
 /// int() of a text, also of one with a fraction. Nothing if it is no number.
 Result<std::optional<Value>> read_whole(const TracedText& text, std::int64_t base) {
-  SHUNT_ASSIGN(const std::optional<Value> integer, read_integer(text, base));
+  SHUNT_ASSIGN(std::optional<Value> integer, read_integer(text, base));
   if (integer) return integer;
   const auto number = read_float(text);
   return number ? whole_part(*number) : std::nullopt;

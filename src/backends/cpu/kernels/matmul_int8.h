@@ -136,6 +136,20 @@ inline constexpr std::int64_t kRoundedTileFloats = simd::kInt8Rows * simd::kMany
 inline constexpr std::int64_t kRoundedScratch =
     simd::kInt8PanelBytes + kRoundedTileFloats * static_cast<std::int64_t>(sizeof(float));
 
+/// Decodes rows of w from `from` on, k elements of each, to a panel.
+inline void decode_rows(const TensorArg& w, bool lanes, const std::byte* from, std::int64_t rows,
+                        std::int64_t k, std::byte* panel) {
+  if (lanes) {
+    return simd::decode_lanes(w.level, w.dtype, from, kGroupRows * w.strides[1],
+                              ceil_div(rows, kGroupRows), k, panel);
+  }
+  simd::decode_panel(w.level, w.dtype, from, w.strides[1], rows, k, panel);
+}
+
+inline void write_zeros(std::int64_t rows, std::int64_t columns, float* y, std::int64_t y_stride) {
+  for (std::int64_t c = 0; c < columns; ++c) std::fill_n(y + c * y_stride, rows, 0.0F);
+}
+
 /// y[r + c * y_stride] for `rows` (at most kInt8Rows) rows of w (from w.data on, whole groups if
 /// they are interleaved) and `columns` of a slice of rounded columns from `first`, a multiple of
 /// kManyColumns. `rows_follow`: the caller multiplies the rows behind these next.
@@ -143,7 +157,7 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
                              const std::byte* slice, std::int64_t first, std::int64_t columns,
                              float* y, std::int64_t y_stride, std::byte* scratch,
                              bool rows_follow = true) {
-  for (std::int64_t c = 0; x.k == 0 && c < columns; ++c) std::fill_n(y + c * y_stride, rows, 0.0F);
+  if (x.k == 0) return write_zeros(rows, columns, y, y_stride);
   float* tile = reinterpret_cast<float*>(scratch + simd::kInt8PanelBytes);
   const DTypeTrait& type = trait(w.dtype);
   const std::int64_t block_bytes = x.block_bytes(0);
@@ -153,12 +167,7 @@ inline void multiply_rounded(const TensorArg& w, std::int64_t rows, const Rounde
     const std::int64_t depth = std::min(simd::kInt8Depth, x.k - k);
     const std::byte* from =
         w.data + together * (k / type.block_elements * static_cast<std::int64_t>(type.block_bytes));
-    if (x.lanes) {
-      simd::decode_lanes(w.level, w.dtype, from, kGroupRows * w.strides[1],
-                         ceil_div(rows, kGroupRows), depth, scratch);
-    } else {
-      simd::decode_panel(w.level, w.dtype, from, w.strides[1], rows, depth, scratch);
-    }
+    decode_rows(w, x.lanes, from, rows, depth, scratch);
     const bool goes_on = rows_follow || k + depth < x.k;
     const Stretch next = goes_on ? Stretch::after(w, rows, k + depth, simd::kInt8Depth) : Stretch();
     for (std::int64_t c = 0; c < columns; c += simd::kManyColumns) {
