@@ -19,7 +19,7 @@ struct Choice {
 struct SettingRow {
   const char* name;  ///< of the environment variable
   std::int64_t at_first;
-  std::array<Choice, 16> choices{};        ///< or none: a number
+  std::array<Choice, 32> choices{};        ///< or none: a number
   bool is_fault = false;                   ///< a fault's number: "3", or "3+" (faults.h)
   bool is_list = false;                    ///< 1 to 8 choices of 1 to 127, separated by commas
   void (*changed)() = nullptr;             ///< called after the setting was stored
