@@ -51,7 +51,8 @@ Angle angle_of(double size) {
     const std::uint64_t factor = mantissa >> (32 * i) & 0xFFFFFFFFU;
     std::uint64_t carry = 0;
     for (int j = 0; i + j < kLimbs; ++j) {
-      std::uint64_t& limb = product[static_cast<std::size_t>(i + j)];
+      const auto place = static_cast<std::size_t>(i) + static_cast<std::size_t>(j);
+      std::uint64_t& limb = product[place];
       const std::uint64_t sum =
           factor * bits_at(exponent - 2 + 32 * (kLimbs - 1 - j)) + limb + carry;
       limb = sum & 0xFFFFFFFFU;

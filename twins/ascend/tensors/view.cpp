@@ -40,12 +40,24 @@ bool View::is_contiguous() const {
   return true;
 }
 
-View::Fault View::fault() const {
-  for (const Shape* const sizes : {&shape, &storage}) {
-    for (const std::int64_t size : *sizes) {
-      if (size < 0) return Fault::kNegativeSize;
-    }
+bool View::reach_overflows() const {
+  std::int64_t first = offset;
+  std::int64_t last = offset;
+  for (std::size_t i = 0; i < rank(); ++i) {
+    if (shape[i] < 2) continue;
+    std::int64_t length = 0;
+    std::int64_t& end = strides[i] < 0 ? first : last;
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &length) ||
+        __builtin_add_overflow(end, length, &end))
+      return true;
   }
+  return first < -kMostElements || last > kMostElements;
+}
+
+View::Fault View::fault() const {
+  const auto is_negative = [](std::int64_t size) { return size < 0; };
+  if (std::ranges::any_of(shape, is_negative) || std::ranges::any_of(storage, is_negative))
+    return Fault::kNegativeSize;
   constexpr std::int64_t kPadding = 64;  // the greatest side of a fractal
   std::int64_t count = 1;
   for (std::size_t i = 0; i < rank(); ++i) {
@@ -60,17 +72,7 @@ View::Fault View::fault() const {
         stored > kMostElements)
       return Fault::kOverflow;
   }
-  std::int64_t first = offset;
-  std::int64_t last = offset;
-  for (std::size_t i = 0; i < rank(); ++i) {
-    if (shape[i] < 2) continue;
-    std::int64_t length = 0;
-    std::int64_t& end = strides[i] < 0 ? first : last;
-    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &length) ||
-        __builtin_add_overflow(end, length, &end))
-      return Fault::kOverflow;
-  }
-  return first < -kMostElements || last > kMostElements ? Fault::kOverflow : Fault::kNone;
+  return reach_overflows() ? Fault::kOverflow : Fault::kNone;
 }
 
 bool View::is_transposed() const {

@@ -46,6 +46,8 @@ struct View {
   /// beyond kMostElements, with room for the padding of NZ.
   enum class Fault : std::uint8_t { kNone, kNegativeSize, kOverflow };
   Fault fault() const;
+  /// Whether the places of elements leave the range of kMostElements.
+  bool reach_overflows() const;
   /// Place of the element `number` in logical order, from the base. NZ goes by its own formula
   /// (nz.h), never by strides.
   std::int64_t place_of(std::int64_t number) const;
