@@ -1,0 +1,233 @@
+// The vendor's operators that compute a node. A kernel calls them in order. The same calls are made
+// without addresses when a program is made ready, to learn whether the chip has them and how much
+// memory they take, and with addresses in each run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "backends/cann/device_context.h"
+#include "backends/cann/vendor_ops.h"
+#include "shunt/device.h"
+
+namespace shunt::cann {
+
+/// A check of a run, which fails if its counter is not 0.
+struct FaultText {
+  NodeId node = 0;
+  std::string text;
+  bool operator==(const FaultText&) const = default;
+};
+
+/// What the calls of a segment need, at any sizes that it was asked for.
+struct CallPlan {
+  std::size_t shared = 0;     ///< bytes of results that several nodes use
+  std::size_t temporary = 0;  ///< bytes of the temporaries of a node
+  std::size_t workspace = 0;  ///< bytes of a call
+  std::vector<FaultText> faults;
+  std::vector<float> constants;
+  std::map<std::string, std::size_t> constant_at;  ///< first element of each, by key
+};
+
+/// Where a run has what its calls need.
+struct CallMemory {
+  DevicePointer shared = nullptr;
+  DevicePointer temporary = nullptr;
+  DevicePointer workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+  DevicePointer constants = nullptr;
+  DevicePointer faults = nullptr;  ///< Int32, a counter for each check
+};
+
+/// Calls for the nodes of a segment, one after another. After a failed call the others are left
+/// out, and status() has the error.
+class Calls {
+ public:
+  /// Without launches: adds what they need to the plan.
+  Calls(const DeviceContext& context, CallPlan& plan) : context_(context), plan_(plan) {}
+  /// Launches them on a stream. `plan` was made by the same calls.
+  Calls(const DeviceContext& context, CallPlan& plan, StreamHandle stream, const CallMemory& memory)
+      : context_(context), plan_(plan), stream_(stream), memory_(memory), launches_(true) {}
+
+  /// The node whose calls follow. Temporaries of the one before are free.
+  void begin(NodeId node);
+  const Status& status() const { return status_; }
+  /// The error of a call that launches is that of a failed device or a full one.
+  void fail(Error error);
+  /// Without launches: of an error, what the device lacks.
+  Refusal refusal() const { return refusal_; }
+  const Chip& chip() const { return context_.runtime().chip(); }
+
+  /// Calls an operator. Left out if a result has no elements. A result with gaps must not be one
+  /// that the operator reads as well.
+  template <class... P>
+  void operator()(const VendorOp<P...>& op, const typename P::Given&... given) {
+    if (!status_ || (is_empty_result<P>(given) || ...)) return;
+    if (!op.takes_strides && (has_gaps(given) || ...)) return call_without_gaps(op, given...);
+    Call call(*this, op.name);
+    (call.template describe<P>(given), ...);
+    if (const auto* const known = call.known()) return call.use(*known);
+    const std::tuple<typename P::Abi...> made{call.template make<P>(given)...};
+    call.finish([&](void* first, std::uint64_t* bytes, ExecutorHandle* executor) {
+      const auto function =
+          reinterpret_cast<Status32 (*)(typename P::Abi..., std::uint64_t*, ExecutorHandle*)>(
+              first);
+      return std::apply([&](auto... each) { return function(each..., bytes, executor); }, made);
+    });
+  }
+
+  /// Memory for a contiguous result within the node.
+  View temporary(DataType type, View::Dims sizes);
+  /// Memory for a contiguous result that later nodes of the segment use as well. `key` names the
+  /// content: the first caller gets true, and fills it.
+  std::pair<View, bool> shared(const std::string& key, DataType type, View::Dims sizes);
+  /// Numbers that the host computes once, F32 [size]. `key` names the content within the segment;
+  /// `make` fills them when the plan is made.
+  View constant(const std::string& key, std::size_t size,
+                const std::function<void(std::span<float>)>& make);
+
+  // Calls that several kernels need.
+  /// `from` as another type; itself if it has it.
+  View cast(const View& from, DataType type);
+  /// `from` without gaps; itself if it has none.
+  View contiguous(const View& from);
+  /// Copies and converts: sizes are equal.
+  void copy(const View& to, const View& from);
+  /// Indices as Int32 in [0, count). Others become the nearest, and fail the run. `node`: whose
+  /// result they are.
+  View indices(const View& ids, NodeId node, std::int64_t count);
+  /// Fails the run if an element of `bad`, Bool or Int32 0 and 1, is not 0. `text`: the reason.
+  void check_none(const View& bad, const std::string& text);
+  /// Sets all elements.
+  void fill(const View& to, const Scalar& value);
+
+ private:
+  friend class Call;
+  /// One call on its way.
+  class Call {
+   public:
+    Call(Calls& calls, const char* name) : calls_(calls), name_(name) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call();
+
+    template <class P>
+    void describe(const typename P::Given& given) {
+      add_text(given);
+    }
+    /// The answer to this call when a program is made ready; null: not known yet, or it launches.
+    const PhaseAnswer* known();
+    void use(const PhaseAnswer& answer);
+    template <class P>
+    typename P::Abi make(const typename P::Given& given) {
+      if constexpr (std::is_same_v<P, Text>) {
+        return const_cast<char*>(given);  // NOLINT: the vendor's function only reads it
+      } else if constexpr (std::is_same_v<typename P::Abi, typename P::Given>) {
+        return given;
+      } else {
+        return create(given);
+      }
+    }
+    using First = std::function<Status32(void*, std::uint64_t*, ExecutorHandle*)>;
+    void finish(const First& first);
+
+   private:
+    void add_text(const View& view);
+    void add_text(const std::optional<View>& view);
+    void add_text(const std::vector<View>& views);
+    void add_text(const Scalar& scalar);
+    void add_text(const std::optional<Scalar>& scalar);
+    void add_text(const std::vector<std::int64_t>& values);
+    void add_text(const std::optional<std::vector<std::int64_t>>& values);
+    void add_text(const char* text);
+    void add_text(std::int64_t value);
+    void add_text(std::int32_t value);
+    void add_text(double value);
+    void add_text(bool value);
+    void add_text(DataType value);
+    void add_text(CubeMath value);
+    TensorHandle create(const View& view);
+    TensorHandle create(const std::optional<View>& view);
+    TensorListHandle create(const std::vector<View>& views);
+    ScalarHandle create(const Scalar& scalar);
+    ScalarHandle create(const std::optional<Scalar>& scalar);
+    IntArrayHandle create(const std::vector<std::int64_t>& values);
+    IntArrayHandle create(const std::optional<std::vector<std::int64_t>>& values);
+    TensorHandle create_tensor(const View& view);
+    template <class Handle>
+    Handle keep(Handle handle, Status32 (*destroy)(const std::remove_pointer_t<Handle>*));
+
+    Calls& calls_;
+    const char* name_;
+    std::string key_;
+    bool created_ = true;  // all descriptors
+    std::vector<std::function<void()>> destroy_;
+  };
+
+  // Of operands that are no views.
+  template <class Given>
+  static bool has_gaps(const Given&) {
+    return false;
+  }
+  static bool has_gaps(const View& view) { return !view.is_contiguous(); }
+  static bool has_gaps(const std::optional<View>& view) { return view && has_gaps(*view); }
+  static bool has_gaps(const std::vector<View>& views);
+  template <class P>
+  typename P::Given without_gaps(const typename P::Given& given) {
+    if constexpr (std::is_same_v<P, In> || std::is_same_v<P, Out>) {
+      if (!has_gaps(given)) return given;
+      return std::is_same_v<P, In> ? contiguous(given) : temporary(given.type(), given.sizes());
+    } else if constexpr (std::is_same_v<P, MaybeIn>) {
+      return has_gaps(given) ? contiguous(*given) : given;
+    } else if constexpr (std::is_same_v<P, ListIn>) {
+      std::vector<View> made;
+      for (const View& view : given) made.push_back(contiguous(view));
+      return made;
+    } else {
+      return given;
+    }
+  }
+  template <class P>
+  void copy_back(const typename P::Given& given, const typename P::Given& made) {
+    if constexpr (std::is_same_v<P, Out>) {
+      if (has_gaps(given)) copy(given, made);
+    }
+  }
+  template <class... P>
+  void call_without_gaps(const VendorOp<P...>& op, const typename P::Given&... given) {
+    const std::tuple<typename P::Given...> made{without_gaps<P>(given)...};
+    std::apply([&](const auto&... each) { (*this)(op, each...); }, made);
+    std::apply([&](const auto&... each) { (copy_back<P>(given, each), ...); }, made);
+  }
+
+  template <class P>
+  static bool is_empty_result(const typename P::Given& given) {
+    if constexpr (std::is_same_v<P, Out>) {
+      return given.is_empty();
+    } else {
+      return false;
+    }
+  }
+
+  const DeviceContext& context_;
+  CallPlan& plan_;
+  StreamHandle stream_ = nullptr;
+  CallMemory memory_;
+  bool launches_ = false;
+  Status status_;
+  Refusal refusal_ = Refusal::kVendorFunction;
+  NodeId node_ = 0;
+  std::size_t temporary_ = 0;     // bytes of this node so far
+  std::size_t shared_bytes_ = 0;  // so far
+  std::map<std::string, View> shared_;
+};
+
+}  // namespace shunt::cann

@@ -1,0 +1,91 @@
+#include "backends/cann/chip.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shunt::cann {
+
+namespace {
+
+// Prefixes are those of the vendor's documentation. Speeds are of data sheets, not measured.
+constexpr std::array kChips = {
+    Chip{.prefix = "Ascend910B",
+         .family = Family::k910B,
+         .name = "910B",
+         .bf16 = true,
+         .f32_products = true,
+         .saturates = false,
+         .quantized = true,
+         .int4 = true,
+         .graphs = true,
+         .dedicated_memory = true,
+         .operations_per_second = 313e12,
+         .bytes_per_second = 1.6e12},
+    Chip{.prefix = "Ascend910_93",
+         .family = Family::k910B,
+         .name = "A3",
+         .bf16 = true,
+         .f32_products = true,
+         .saturates = false,
+         .quantized = true,
+         .int4 = true,
+         .graphs = true,
+         .dedicated_memory = true,
+         .operations_per_second = 313e12,
+         .bytes_per_second = 1.6e12},
+    Chip{.prefix = "Ascend310P",
+         .family = Family::k310P,
+         .name = "310P",
+         .bf16 = false,
+         .f32_products = false,
+         .saturates = true,
+         .quantized = true,
+         .int4 = false,
+         .graphs = true,
+         .dedicated_memory = true,
+         .operations_per_second = 70e12,
+         .bytes_per_second = 204e9},
+    Chip{.prefix = "Ascend310B",
+         .family = Family::k310B,
+         .name = "310B",
+         .bf16 = false,
+         .f32_products = false,
+         .saturates = true,
+         .quantized = false,
+         .int4 = false,
+         .graphs = false,
+         .dedicated_memory = false,
+         .operations_per_second = 4e12,
+         .bytes_per_second = 25e9},
+};
+
+struct FatalRow {
+  Family family;
+  std::string_view op;
+  bool only_int64;
+};
+constexpr std::array kFatal = {
+    FatalRow{Family::k310B, "GtTensor", true},
+    FatalRow{Family::k310B, "LtTensor", true},
+    FatalRow{Family::k910B, "Subs", false},
+};
+
+}  // namespace
+
+std::span<const Chip> chips() {
+  return kChips;
+}
+
+const Chip* find_chip(std::string_view soc_name) {
+  const auto* const found = std::ranges::find_if(
+      kChips, [&](const Chip& chip) { return soc_name.starts_with(chip.prefix); });
+  return found == kChips.end() ? nullptr : found;
+}
+
+bool is_fatal(const Chip& chip, std::string_view op, bool has_int64) {
+  return std::ranges::any_of(kFatal, [&](const FatalRow& row) {
+    return row.family == chip.family && row.op == op && (has_int64 || !row.only_int64);
+  });
+}
+
+}  // namespace shunt::cann

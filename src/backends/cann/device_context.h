@@ -1,0 +1,87 @@
+// One device of the vendor's library: the context that threads make current, and what its chip
+// answers to first phases.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "backend_support/device_health.h"
+#include "backends/cann/acl.h"
+#include "backends/cann/runtime.h"
+
+namespace shunt::cann {
+
+/// The answer of a first phase without addresses: the bytes of workspace, or the error.
+struct PhaseAnswer {
+  Status32 status = kSuccess;
+  std::string text;  ///< of an error
+  std::uint64_t workspace = 0;
+};
+
+/// The default context of a device, held while this lives. Thread-safe.
+class DeviceContext {
+ public:
+  static Result<std::shared_ptr<DeviceContext>> create(std::shared_ptr<Runtime> runtime,
+                                                       std::int32_t device,
+                                                       std::shared_ptr<DeviceHealth> health);
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
+  ~DeviceContext();
+
+  const Runtime& runtime() const { return *runtime_; }
+  const Symbols& symbols() const { return runtime_->symbols(); }
+  std::int32_t device() const { return device_; }
+  const std::shared_ptr<DeviceHealth>& health() const { return health_; }
+
+  /// Makes the context the thread's current one, and the one before current again.
+  class Current {
+   public:
+    explicit Current(const DeviceContext& context);
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+    ~Current();
+
+   private:
+    const Symbols& symbols_;
+    ContextHandle before_ = nullptr;
+  };
+
+  /// Ok, or the error of a function. A status that ends the device makes it lost.
+  Status check(Status32 status, const char* function) const;
+  /// Calls a function of the runtime on this device. Not once the device is lost.
+  template <auto Member, class... Arguments>
+  Status call(Arguments... arguments) const {
+    SHUNT_TRY(health_->check());
+    const Current current(*this);
+    return check((symbols().*Member)(arguments...), name_of<Member>());
+  }
+  /// The same, for a function that frees something.
+  template <auto Member, class... Arguments>
+  void release(Arguments... arguments) const {
+    const Current current(*this);
+    (void)(symbols().*Member)(arguments...);
+  }
+
+  /// Answers of first phases, by the operator and all its parameters.
+  const PhaseAnswer* find_answer(const std::string& key) const;
+  const PhaseAnswer* keep_answer(const std::string& key, PhaseAnswer answer) const;
+
+ private:
+  DeviceContext(std::shared_ptr<Runtime> runtime, std::int32_t device,
+                std::shared_ptr<DeviceHealth> health)
+      : runtime_(std::move(runtime)), device_(device), health_(std::move(health)) {}
+
+  std::shared_ptr<Runtime> runtime_;
+  std::int32_t device_;
+  std::shared_ptr<DeviceHealth> health_;
+  ContextHandle handle_ = nullptr;
+  bool is_set_ = false;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string, std::unique_ptr<PhaseAnswer>> answers_;
+};
+
+}  // namespace shunt::cann

@@ -1,0 +1,55 @@
+#include "backends/cann/kernel.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shunt::cann {
+
+Sizes Operands::sizes_of(const Tensor& tensor) const {
+  return dims_ == nullptr ? max_sizes(tensor.shape) : actual_sizes(tensor, *dims_);
+}
+
+View Operands::plain_view(const Tensor& tensor, DevicePointer data) const {
+  const Sizes sizes = sizes_of(tensor);
+  const DataType type = data_type(tensor.dtype);
+  const std::int64_t width = bits_of(type) / 8;
+  View::Dims strides;
+  for (std::size_t d = 0; d < kMaxDims; ++d) strides.push_back(tensor.strides[d] / width);
+  return {type, View::Dims(sizes.begin(), sizes.end()), std::move(strides), data};
+}
+
+Support CannKernel::accepts(const NodeView& view, const CannTarget&) const {
+  const auto refuse = [](std::string_view what, const Tensor& tensor) {
+    return Support::no(Refusal::kType, std::string(what) + " of type " +
+                                           std::string(to_string(tensor.dtype)) +
+                                           " has no operator of CANN");
+  };
+  for (std::size_t i = 0; i < view.node().sources.size(); ++i) {
+    if (view.has_source(i) && !has_data_type(view.source(i).dtype))
+      return refuse(view.node().op->info().sources[i], view.source(i));
+  }
+  return has_data_type(view.result().dtype) ? Support::yes() : refuse("a result", view.result());
+}
+
+Support CannKernel::supports(const NodeView& view, const CannTarget& target) const {
+  Support answer = accepts(view, target);
+  if (!answer || element_count(view.result().shape) == 0) return answer;
+  CallPlan plan;
+  Calls calls(*target.context, plan);
+  calls.begin(0);
+  compute(calls, Operands(view), target);
+  if (calls.status()) return answer;
+  return Support::no(calls.refusal(), to_text(calls.status().error()));
+}
+
+double CannKernel::largest_number(const NodeView&, const CannTarget&) const {
+  return std::numeric_limits<double>::infinity();
+}
+
+Support expect_types(std::string_view what, DType type, std::span<const DType> known) {
+  if (std::ranges::find(known, type) != known.end()) return Support::yes();
+  return Support::no(Refusal::kType, "no operator of CANN for " + std::string(what) + " of type " +
+                                         std::string(to_string(type)));
+}
+
+}  // namespace shunt::cann
