@@ -19,6 +19,7 @@ class NodeView {
   /// `memory` as SegmentView has it.
   NodeView(const Graph& graph, NodeId id, MemoryOfLeaves memory = {})
       : graph_(&graph), node_(&graph.node(id)), memory_(memory) {}
+  const Graph& graph() const { return *graph_; }
   const Node& node() const { return *node_; }
   const Tensor& result() const { return node_->result; }
   bool has_source(std::size_t i) const {

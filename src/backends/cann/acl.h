@@ -44,6 +44,7 @@ enum : Status32 {
   kDeviceSetup = 507033,
   kVectorCoreException = 507035,
   kStreamSyncTimeout = 507046,
+  kEventSyncTimeout = 507047,
   kDeviceMemoryError = 507053,
   kUncorrectableEcc = 507054,
   kDriverInternal = 507899,

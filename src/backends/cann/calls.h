@@ -37,6 +37,25 @@ struct CallPlan {
   std::map<std::string, std::size_t> constant_at;  ///< first element of each, by key
 };
 
+/// From a counter of a check to the next.
+inline constexpr std::size_t kFaultBytes = 64;
+/// The vendor's operators may read beyond an operand.
+inline constexpr std::size_t kTailBytes = 32;
+/// Operands and workspaces start at multiples of it.
+inline constexpr std::size_t kAlignment = 64;
+/// Bytes of memory for an operand.
+constexpr std::size_t padded(std::size_t bytes) {
+  return (bytes + kTailBytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Workspace for calls that need more than was planned. Belongs to a stream.
+class WorkspaceReserve {
+ public:
+  virtual ~WorkspaceReserve() = default;
+  /// Memory of at least so many bytes, for one call. May wait until the stream is idle.
+  virtual Result<DevicePointer> at_least(std::size_t bytes) = 0;
+};
+
 /// Where a run has what its calls need.
 struct CallMemory {
   DevicePointer shared = nullptr;
@@ -44,7 +63,8 @@ struct CallMemory {
   DevicePointer workspace = nullptr;
   std::size_t workspace_bytes = 0;
   DevicePointer constants = nullptr;
-  DevicePointer faults = nullptr;  ///< Int32, a counter for each check
+  DevicePointer faults = nullptr;  ///< Int32, a counter for each check, kFaultBytes apart
+  WorkspaceReserve* reserve = nullptr;
 };
 
 /// Calls for the nodes of a segment, one after another. After a failed call the others are left
@@ -74,7 +94,7 @@ class Calls {
     if (!op.takes_strides && (has_gaps(given) || ...)) return call_without_gaps(op, given...);
     Call call(*this, op.name);
     (call.template describe<P>(given), ...);
-    if (const auto* const known = call.known()) return call.use(*known);
+    if (call.is_answered()) return;
     const std::tuple<typename P::Abi...> made{call.template make<P>(given)...};
     call.finish([&](void* first, std::uint64_t* bytes, ExecutorHandle* executor) {
       const auto function =
@@ -123,9 +143,8 @@ class Calls {
     void describe(const typename P::Given& given) {
       add_text(given);
     }
-    /// The answer to this call when a program is made ready; null: not known yet, or it launches.
-    const PhaseAnswer* known();
-    void use(const PhaseAnswer& answer);
+    /// Whether nothing is left to do: without launches, if the answer of the first phase is known.
+    bool is_answered();
     template <class P>
     typename P::Abi make(const typename P::Given& given) {
       if constexpr (std::is_same_v<P, Text>) {
@@ -140,6 +159,7 @@ class Calls {
     void finish(const First& first);
 
    private:
+    void use(const PhaseAnswer& answer);
     void add_text(const View& view);
     void add_text(const std::optional<View>& view);
     void add_text(const std::vector<View>& views);
@@ -164,10 +184,13 @@ class Calls {
     TensorHandle create_tensor(const View& view);
     template <class Handle>
     Handle keep(Handle handle, Status32 (*destroy)(const std::remove_pointer_t<Handle>*));
+    void destroy_descriptors();
 
     Calls& calls_;
     const char* name_;
+    OpFunctions functions_;
     std::string key_;
+    bool has_int64_ = false;
     bool created_ = true;  // all descriptors
     std::vector<std::function<void()>> destroy_;
   };

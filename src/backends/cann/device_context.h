@@ -2,11 +2,13 @@
 // answers to first phases.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "backend_support/device_health.h"
@@ -51,7 +53,7 @@ class DeviceContext {
   };
 
   /// Ok, or the error of a function. A status that ends the device makes it lost.
-  Status check(Status32 status, const char* function) const;
+  Status check(Status32 status, std::string_view function) const;
   /// Calls a function of the runtime on this device. Not once the device is lost.
   template <auto Member, class... Arguments>
   Status call(Arguments... arguments) const {
@@ -66,9 +68,11 @@ class DeviceContext {
     (void)(symbols().*Member)(arguments...);
   }
 
+  /// A number that it never gives again.
+  std::uint64_t next_number() const { return ++last_number_; }
   /// Answers of first phases, by the operator and all its parameters.
-  const PhaseAnswer* find_answer(const std::string& key) const;
-  const PhaseAnswer* keep_answer(const std::string& key, PhaseAnswer answer) const;
+  std::optional<PhaseAnswer> find_answer(const std::string& key) const;
+  void keep_answer(const std::string& key, const PhaseAnswer& answer) const;
 
  private:
   DeviceContext(std::shared_ptr<Runtime> runtime, std::int32_t device,
@@ -80,8 +84,9 @@ class DeviceContext {
   std::shared_ptr<DeviceHealth> health_;
   ContextHandle handle_ = nullptr;
   bool is_set_ = false;
+  mutable std::atomic<std::uint64_t> last_number_ = 0;
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, std::unique_ptr<PhaseAnswer>> answers_;
+  mutable std::unordered_map<std::string, PhaseAnswer> answers_;
 };
 
 }  // namespace shunt::cann

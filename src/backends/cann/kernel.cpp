@@ -9,6 +9,11 @@ Sizes Operands::sizes_of(const Tensor& tensor) const {
   return dims_ == nullptr ? max_sizes(tensor.shape) : actual_sizes(tensor, *dims_);
 }
 
+bool Operands::is_empty() const {
+  const Sizes sizes = result_sizes();
+  return std::ranges::any_of(sizes, [](std::int64_t size) { return size == 0; });
+}
+
 View Operands::plain_view(const Tensor& tensor, DevicePointer data) const {
   const Sizes sizes = sizes_of(tensor);
   const DataType type = data_type(tensor.dtype);

@@ -15,33 +15,41 @@ namespace shunt::cann {
 /// The operands of a node at the sizes of a run. Views have the four dimensions of a tensor.
 class Operands {
  public:
-  /// At the dynamic dimensions' maximum, without addresses.
-  explicit Operands(const NodeView& view) : view_(view) {}
-  /// `addresses`, by node id, may be empty. `id`: the node's.
-  Operands(const NodeView& view, NodeId id, const DynamicDimValues* dims,
-           std::span<const DevicePointer> addresses)
-      : view_(view), id_(id), dims_(dims), addresses_(addresses) {}
+  /// Of a node at the dynamic dimensions' maximum, without addresses.
+  explicit Operands(const NodeView& view) : view_(view), sources_(view.node().sources) {}
+  /// `sources`, `result`: of the node, or of the nodes that are fused with it. `addresses`: by node
+  /// id, or none.
+  Operands(const NodeView& view, std::span<const NodeId> sources, NodeId result,
+           const DynamicDimValues* dims, std::span<const DevicePointer> addresses)
+      : view_(view),
+        sources_(sources),
+        result_(result),
+        result_tensor_(&view.graph().node(result).result),
+        dims_(dims),
+        addresses_(addresses) {}
 
   const NodeView& view() const { return view_; }
   template <class P>
   const P& params() const {
     return view_.params<P>();
   }
-  NodeId id() const { return id_; }
-  NodeId source_id(std::size_t i) const { return view_.node().sources[i]; }
-  bool has_source(std::size_t i) const { return view_.has_source(i); }
-  const Tensor& tensor(std::size_t i) const { return view_.source(i); }
-  DType dtype(std::size_t i) const { return view_.source(i).dtype; }
+  NodeId source_id(std::size_t i) const { return sources_[i]; }
+  bool has_source(std::size_t i) const { return i < sources_.size() && sources_[i] != kNoNode; }
+  const Tensor& tensor(std::size_t i) const { return view_.graph().node(sources_[i]).result; }
+  const Tensor& result_tensor() const { return result_tensor_ ? *result_tensor_ : view_.result(); }
+  DType dtype(std::size_t i) const { return tensor(i).dtype; }
   /// Sizes in this run.
-  Sizes sizes(std::size_t i) const { return sizes_of(view_.source(i)); }
-  Sizes result_sizes() const { return sizes_of(view_.result()); }
+  Sizes sizes(std::size_t i) const { return sizes_of(tensor(i)); }
+  Sizes result_sizes() const { return sizes_of(result_tensor()); }
+  /// Whether the result has no elements in this run.
+  bool is_empty() const;
   /// The address of a source's first byte; null without addresses.
-  DevicePointer data(std::size_t i) const { return address(view_.node().sources[i]); }
-  DevicePointer result_data() const { return address(id_); }
+  DevicePointer data(std::size_t i) const { return address(sources_[i]); }
+  DevicePointer result_data() const { return address(result_); }
 
   /// A source of a type that the vendor has (has_data_type()).
-  View source(std::size_t i) const { return plain_view(view_.source(i), data(i)); }
-  View result() const { return plain_view(view_.result(), result_data()); }
+  View source(std::size_t i) const { return plain_view(tensor(i), data(i)); }
+  View result() const { return plain_view(result_tensor(), result_data()); }
 
  private:
   DevicePointer address(NodeId id) const {
@@ -51,7 +59,9 @@ class Operands {
   View plain_view(const Tensor& tensor, DevicePointer data) const;
 
   const NodeView& view_;
-  NodeId id_ = 0;
+  std::span<const NodeId> sources_;
+  NodeId result_ = kNoNode;
+  const Tensor* result_tensor_ = nullptr;
   const DynamicDimValues* dims_ = nullptr;
   std::span<const DevicePointer> addresses_;
 };

@@ -41,6 +41,7 @@ constexpr std::array kSymbolTable = {
     symbol<&Symbols::destroy_event>("aclrtDestroyEvent"),
     symbol<&Symbols::record_event>("aclrtRecordEvent"),
     symbol<&Symbols::wait_event>("aclrtStreamWaitEvent"),
+    symbol<&Symbols::synchronize_event>("aclrtSynchronizeEventWithTimeout"),
     symbol<&Symbols::query_event>("aclrtQueryEventStatus"),
     symbol<&Symbols::elapsed_time>("aclrtEventElapsedTime"),
     symbol<&Symbols::capture_begin>("aclmdlRICaptureBegin", "8.1", kGraphsFeature),

@@ -52,6 +52,7 @@ struct Symbols {
   Status32 (*destroy_event)(EventHandle) = nullptr;
   Status32 (*record_event)(EventHandle, StreamHandle) = nullptr;
   Status32 (*wait_event)(StreamHandle, EventHandle) = nullptr;
+  Status32 (*synchronize_event)(EventHandle, std::int32_t milliseconds) = nullptr;
   Status32 (*query_event)(EventHandle, EventStatus*) = nullptr;
   Status32 (*elapsed_time)(float* milliseconds, EventHandle start, EventHandle end) = nullptr;
   // Captured graphs.

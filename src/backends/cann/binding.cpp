@@ -1,0 +1,60 @@
+#include "backends/cann/binding.h"
+
+#include <cstring>
+
+#include "shunt/message.h"
+
+namespace shunt::cann {
+
+Result<std::shared_ptr<FaultCounters>> FaultCounters::create(
+    const std::shared_ptr<const DeviceContext>& context, std::vector<FaultText> texts,
+    std::vector<std::string> names) {
+  auto made = std::make_shared<FaultCounters>();
+  made->context_ = context;
+  made->texts_ = std::move(texts);
+  made->names_ = std::move(names);
+  SHUNT_ASSIGN(made->device_, Allocation::create(context, made->bytes() + kTailBytes));
+  SHUNT_ASSIGN(made->host_, allocate_pinned(context, made->bytes()));
+  SHUNT_TRY(made->reset());
+  return made;
+}
+
+std::optional<Error> FaultCounters::found() const {
+  for (std::size_t i = 0; i < texts_.size(); ++i) {
+    std::int32_t count = 0;
+    std::memcpy(&count, host_.get() + i * kFaultBytes, sizeof count);
+    if (count == 0) continue;
+    return invalid("{}", texts_[i].text).with_node(names_[i]).with_context(names_[i]);
+  }
+  return std::nullopt;
+}
+
+Status FaultCounters::reset() const {
+  std::memset(host_.get(), 0, bytes());
+  return context_->call<&Symbols::memset>(static_cast<void*>(device()), bytes(), 0, bytes());
+}
+
+Status CannBinding::call(const DeviceContext& context, StreamHandle stream, const RunArgs& args,
+                         WorkspaceReserve& reserve) {
+  CallMemory with_reserve = memory;
+  with_reserve.reserve = &reserve;
+  Calls calls(context, parts_->plan, stream, with_reserve);
+  for (const PreparedNode& node : parts_->nodes) {
+    if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
+      return fail(ErrorCode::kCancelled, "cancelled");
+    const NodeView view(parts_->graph, node.id, parts_->memory);
+    const Operands operands(view, node.sources, node.result, &args.dynamic_dims, addresses);
+    if (operands.is_empty()) continue;
+    calls.begin(node.id);
+    node.kernel->compute(calls, operands, parts_->target);
+    if (calls.status()) continue;
+    return Error(calls.status().error()).with_node(node.name).with_context(node.name);
+  }
+  if (faults == nullptr) return ok();
+  return context.check(
+      context.symbols().memcpy_async(faults->host(), faults->bytes(), faults->device(),
+                                     faults->bytes(), CopyKind::kToHost, stream),
+      name_of<&Symbols::memcpy_async>());
+}
+
+}  // namespace shunt::cann

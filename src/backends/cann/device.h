@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend_support/pinned_memory.h"
+#include "backends/cann/options.h"
+#include "backends/cann/program.h"
+#include "shunt/device.h"
+
+namespace shunt::cann {
+
+/// An Ascend NPU.
+class CannDevice final : public Device {
+ public:
+  static Result<std::unique_ptr<CannDevice>> create(const std::shared_ptr<Runtime>& runtime,
+                                                    int ordinal, const CannOptions& options);
+
+  std::string_view name() const override { return info_.name; }
+  DeviceInfo info() const override { return info_; }
+  std::uint64_t memory_free() const override;
+  Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
+  bool can_read(const BufferType& type) const override { return &type == &memory_; }
+  BufferType& memory() override { return memory_; }
+  BufferType* staging_memory() override { return has_staging_ ? &staging_ : nullptr; }
+  double rounding_error(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
+  double largest_number(const Graph& graph, NodeId node) const override;
+  std::vector<DeviceWarning> warnings() const override { return staging_.warnings(); }
+  Result<std::unique_ptr<Stream>> open_stream() override;
+  bool has_transfer_queue() const override { return true; }
+  Result<std::unique_ptr<Program>> prepare(const SegmentView& segment) override;
+  /// Products of many columns are worth the transfer of their weights.
+  bool offload_op(const Graph& graph, NodeId node) const override;
+
+ private:
+  CannDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info, const CannOptions& options);
+  const CannKernel* kernel_of(const Graph& graph, NodeId node) const;
+
+  std::shared_ptr<DeviceContext> context_;
+  DeviceInfo info_;
+  CannOptions options_;
+  CannTarget target_;
+  Table table_;
+  DeviceMemory memory_;
+  PinnedMemory staging_;
+  bool has_staging_;
+};
+
+}  // namespace shunt::cann

@@ -1,0 +1,18 @@
+// Nodes that one operator of the vendor computes at once.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "backend_support/fusion.h"
+#include "backends/cann/kernel.h"
+
+namespace shunt::cann {
+
+using Fused = shunt::Fused<CannKernel>;
+using Pattern = std::optional<Fused> (*)(const Surroundings& around, NodeId first);
+
+/// In the order in which they are tried.
+std::span<const Pattern> fused_patterns();
+
+}  // namespace shunt::cann

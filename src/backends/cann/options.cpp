@@ -1,0 +1,89 @@
+#include "backends/cann/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "device/backend_options.h"
+#include "shunt/message.h"
+
+namespace shunt::cann {
+
+namespace {
+
+struct ProductWord {
+  std::string_view word;
+  CubeMath math;
+};
+constexpr std::array kProductWords = {ProductWord{"f32", CubeMath::kKeep},
+                                      ProductWord{"hf32", CubeMath::kHf32},
+                                      ProductWord{"f16", CubeMath::kF16}};
+
+Status check_matmul(std::string_view text) {
+  return check_word(text, {kProductWords[0].word, kProductWords[1].word, kProductWords[2].word});
+}
+
+Status check_on_off(std::string_view text) {
+  return check_word(text, {"on", "off"});
+}
+
+/// 0 unless it is a whole number from 1 to `most`.
+int parse_number(std::string_view text, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return 0;
+  return number <= most ? std::max(number, 0) : 0;
+}
+
+constexpr int kMostSeconds = 1000000;
+constexpr int kMostGraphs = 256;
+
+Status check_timeout(std::string_view text) {
+  if (parse_number(text, kMostSeconds) > 0) return ok();
+  return invalid("\"{}\" is not a whole number of seconds from 1 to {}", text, kMostSeconds);
+}
+
+Status check_graphs(std::string_view text) {
+  if (parse_number(text, kMostGraphs) > 0) return ok();
+  return invalid("\"{}\" is not a whole number from 1 to {}", text, kMostGraphs);
+}
+
+constexpr std::array kOptions = {
+    BackendOption{"deterministic", "give the same bits in each run: on, off", check_on_off, "on"},
+    BackendOption{"fuse", "fuse operations where CANN has an operator for several: on, off",
+                  check_on_off, "on"},
+    BackendOption{"graph", "capture repeated steps as graphs and replay them: on, off",
+                  check_on_off, "on"},
+    BackendOption{"graphs", "captured graphs that are kept for each stream: 1 to 256", check_graphs,
+                  "12"},
+    BackendOption{"matmul",
+                  "numbers of products of F32: f32, hf32 (12 bits; 910B), f16. On a 310P and a "
+                  "310B only f16 runs on the NPU",
+                  check_matmul, "f32"},
+    BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
+    BackendOption{"timeout",
+                  "seconds that a wait for a device may last before the device counts as lost",
+                  check_timeout, "600"},
+};
+
+}  // namespace
+
+std::span<const BackendOption> option_table() {
+  return kOptions;
+}
+
+CannOptions parse_options(const Options& options) {
+  const auto text = [&](std::string_view name) { return backend_option(options, "cann", name); };
+  CannOptions parsed;
+  parsed.deterministic = text("deterministic") == "on";
+  parsed.fuse = text("fuse") == "on";
+  parsed.graph = text("graph") == "on";
+  parsed.graphs = static_cast<std::size_t>(parse_number(text("graphs"), kMostGraphs));
+  const std::string_view matmul = text("matmul");
+  parsed.f32_products = std::ranges::find(kProductWords, matmul, &ProductWord::word)->math;
+  parsed.pinned = text("pinned") == "on";
+  parsed.timeout = std::chrono::seconds(parse_number(text("timeout"), kMostSeconds));
+  return parsed;
+}
+
+}  // namespace shunt::cann

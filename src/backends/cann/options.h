@@ -1,0 +1,29 @@
+// The options of CANN: "cann.graph", "cann.graphs", "cann.matmul", "cann.pinned", "cann.fuse",
+// "cann.deterministic", "cann.timeout".
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+
+#include "backends/cann/acl.h"
+#include "shunt/registry.h"
+
+namespace shunt::cann {
+
+struct CannOptions {
+  bool graph = true;        ///< capture steps and replay them
+  std::size_t graphs = 12;  ///< captured ones of a stream
+  CubeMath f32_products = CubeMath::kKeep;
+  bool pinned = true;  ///< copies by way of pinned host memory
+  bool fuse = true;    ///< nodes into one operator
+  bool deterministic = true;
+  /// A device that makes the host wait longer is lost.
+  std::chrono::milliseconds timeout{};
+};
+
+std::span<const BackendOption> option_table();
+/// Of options whose settings were checked.
+CannOptions parse_options(const Options& options);
+
+}  // namespace shunt::cann
