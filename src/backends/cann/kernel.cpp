@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "shunt/message.h"
+
 namespace shunt::cann {
 
 Sizes Operands::sizes_of(const Tensor& tensor) const {
@@ -36,8 +38,21 @@ Support CannKernel::accepts(const NodeView& view, const CannTarget&) const {
   return has_data_type(view.result().dtype) ? Support::yes() : refuse("a result", view.result());
 }
 
+namespace {
+
+bool has_bf16(const NodeView& view) {
+  bool found = view.result().dtype == DType::kBF16;
+  for (std::size_t i = 0; i < view.node().sources.size(); ++i)
+    found = found || (view.has_source(i) && view.source(i).dtype == DType::kBF16);
+  return found;
+}
+
+}  // namespace
+
 Support CannKernel::supports(const NodeView& view, const CannTarget& target) const {
   Support answer = accepts(view, target);
+  if (answer && !target.chip->bf16 && has_bf16(view))
+    return Support::no(Refusal::kType, fmt::format("a {} has no BF16", target.chip->name));
   if (!answer || element_count(view.result().shape) == 0) return answer;
   CallPlan plan;
   Calls calls(*target.context, plan);
