@@ -35,10 +35,11 @@ Status FaultCounters::reset() const {
 }
 
 Status CannBinding::call(const DeviceContext& context, StreamHandle stream, const RunArgs& args,
-                         WorkspaceReserve& reserve) {
-  CallMemory with_reserve = memory;
-  with_reserve.reserve = &reserve;
-  Calls calls(context, parts_->plan, stream, with_reserve);
+                         WorkspaceReserve& reserve, Recording* recording) {
+  CallMemory of_run = memory;
+  of_run.reserve = &reserve;
+  of_run.recording = recording;
+  Calls calls(context, parts_->plan, stream, of_run);
   for (const PreparedNode& node : parts_->nodes) {
     if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
       return fail(ErrorCode::kCancelled, "cancelled");
@@ -50,6 +51,16 @@ Status CannBinding::call(const DeviceContext& context, StreamHandle stream, cons
     if (calls.status()) continue;
     return Error(calls.status().error()).with_node(node.name).with_context(node.name);
   }
+  return copy_faults(context, stream);
+}
+
+Status CannBinding::repeat(const DeviceContext& context, StreamHandle stream,
+                           const Recording& recording) {
+  SHUNT_TRY(recording.launch(stream));
+  return copy_faults(context, stream);
+}
+
+Status CannBinding::copy_faults(const DeviceContext& context, StreamHandle stream) const {
   if (faults == nullptr) return ok();
   return context.check(
       context.symbols().memcpy_async(faults->host(), faults->bytes(), faults->device(),

@@ -61,15 +61,19 @@ class CannBinding final : public Binding {
   const ProgramParts& parts() const { return *parts_; }
   /// One that no other binding of the process ever has.
   std::uint64_t number() const { return number_; }
-  /// Makes all calls on a stream. An error names the node.
+  /// Makes all calls on a stream. An error names the node. `recording`: keeps them; or null.
   Status call(const DeviceContext& context, StreamHandle stream, const RunArgs& args,
-              WorkspaceReserve& reserve);
+              WorkspaceReserve& reserve, Recording* recording = nullptr);
+  /// Makes the calls of a run with the same sizes again.
+  Status repeat(const DeviceContext& context, StreamHandle stream, const Recording& recording);
 
   std::vector<DevicePointer> addresses;  ///< by node id
   CallMemory memory;
   std::shared_ptr<FaultCounters> faults;  ///< null: there are no checks
 
  private:
+  Status copy_faults(const DeviceContext& context, StreamHandle stream) const;
+
   std::shared_ptr<ProgramParts> parts_;
   std::uint64_t number_;
 };

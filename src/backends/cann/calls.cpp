@@ -206,6 +206,8 @@ void Calls::Call::finish(const First& first) {
     return calls_.fail(std::move(failed.error()));
   }
   DevicePointer at = calls_.memory_.workspace;
+  Recording* recording = calls_.memory_.recording;
+  const bool repeats = recording != nullptr && recording->make_repeatable(executor);
   if (workspace > calls_.memory_.workspace_bytes) {
     auto more = calls_.memory_.reserve->at_least(workspace);
     if (!more) {
@@ -216,6 +218,10 @@ void Calls::Call::finish(const First& first) {
   }
   const Status32 launched =
       functions_.second(workspace == 0 ? nullptr : at, workspace, executor, calls_.stream_);
+  if (repeats) recording->add(name_, functions_, at, workspace, executor, std::move(destroy_));
+  // A larger reserve has another address.
+  if (recording != nullptr && (!repeats || workspace > calls_.memory_.workspace_bytes))
+    recording->give_up();
   if (launched == kSuccess) return;
   Status failed = context.check(launched, fmt::format("aclnn{}", name_));
   calls_.fail(std::move(failed.error()));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/cann/device_context.h"
+#include "backends/cann/recording.h"
 #include "backends/cann/vendor_ops.h"
 #include "shunt/device.h"
 
@@ -65,6 +66,7 @@ struct CallMemory {
   DevicePointer constants = nullptr;
   DevicePointer faults = nullptr;  ///< Int32, a counter for each check, kFaultBytes apart
   WorkspaceReserve* reserve = nullptr;
+  Recording* recording = nullptr;  ///< keeps the launches; null: they are made once
 };
 
 /// Calls for the nodes of a segment, one after another. After a failed call the others are left

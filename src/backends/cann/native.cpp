@@ -170,7 +170,9 @@ CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannO
       state_(std::make_shared<StreamState>(context_)),
       captures_(options.graph && context_->runtime().chip().graphs &&
                 context_->runtime().has(kGraphsFeature)),
-      graphs_(options.graphs) {}
+      graphs_(options.graphs),
+      recordings_(options.graphs),
+      most_executors_(options.executors) {}
 
 CannStream::~CannStream() = default;
 
@@ -204,13 +206,47 @@ Status CannStream::run(std::uint64_t, Binding& any, const RunArgs& args) {
   state_->touch();
   if (binding.faults != nullptr) state_->add_faults(binding.faults);
   const GraphKey key = {binding.number(), args.dynamic_dims};
-  if (captures_) {
-    const auto seen = std::ranges::find(seen_, key);
-    if (seen != seen_.end()) return run_captured(binding, args, key);
-    if (seen_.size() == kMostSeen) seen_.erase(seen_.begin());
-    seen_.push_back(key);
+  if (std::ranges::find(seen_, key) != seen_.end()) {
+    return captures_ ? run_captured(binding, args, key) : run_again(binding, args, key);
   }
+  if (seen_.size() == kMostSeen) seen_.erase(seen_.begin());
+  seen_.push_back(key);
   return binding.call(*context_, state_->handle(), args, *this);
+}
+
+Status CannStream::wait_until_idle() const {
+  SHUNT_ASSIGN(const bool done, state_->collect(context_->health()->timeout()));
+  if (!done) context_->health()->lose_hung();
+  return context_->health()->check();
+}
+
+template <class T>
+std::shared_ptr<T> CannStream::kept(std::unique_ptr<T> made) const {
+  return {made.release(), [state = state_](T* old) {
+            (void)state->collect(state->context().health()->timeout());
+            delete old;  // NOLINT(cppcoreguidelines-owning-memory): of a unique pointer
+          }};
+}
+
+Status CannStream::run_again(CannBinding& binding, const RunArgs& args, const GraphKey& key) {
+  bool has_run = false;
+  Status status = ok();
+  const auto recording = recordings_.find(key, [&]() -> Result<std::shared_ptr<Recording>> {
+    auto made = kept(std::make_unique<Recording>(context_));
+    has_run = true;
+    status = binding.call(*context_, state_->handle(), args, *this, made.get());
+    SHUNT_TRY(status);
+    if (made->is_complete() && made->size() <= most_executors_) return made;
+    return fail(ErrorCode::kUnsupported, "a call can't be repeated");
+  });
+  if (has_run) {
+    // The executors of a run whose sizes come again are kept, or it is forgotten.
+    if (!recording) std::erase(seen_, key);
+    return status;
+  }
+  if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
+    return fail(ErrorCode::kCancelled, "cancelled");
+  return binding.repeat(*context_, state_->handle(), **recording.value());
 }
 
 Status CannStream::run_captured(CannBinding& binding, const RunArgs& args, const GraphKey& key) {
@@ -242,7 +278,7 @@ Result<std::shared_ptr<CapturedModel>> CannStream::capture(CannBinding& binding,
   const Status ended = context_->check(symbols.capture_end(state_->handle(), &handle),
                                        name_of<&Symbols::capture_end>());
   std::shared_ptr<CapturedModel> model;
-  if (handle != nullptr) model = std::make_shared<CapturedModel>(context_, handle);
+  if (handle != nullptr) model = kept(std::make_unique<CapturedModel>(context_, handle));
   SHUNT_TRY(called);
   SHUNT_TRY(ended);
   return model;
@@ -252,9 +288,7 @@ Result<DevicePointer> CannStream::at_least(std::size_t bytes) {
   if (reserve_ != nullptr && bytes <= reserve_->bytes()) return reserve_->address();
   if (is_capturing_)
     return fail(ErrorCode::kUnsupported, "a captured call needs {} bytes of workspace", bytes);
-  // Calls before may still use the old one.
-  SHUNT_TRY(context_->check(context_->symbols().synchronize_stream(state_->handle(), -1),
-                            name_of<&Symbols::synchronize_stream>()));
+  SHUNT_TRY(wait_until_idle());  // calls before may still use the old one
   reserve_.reset();
   SHUNT_ASSIGN(reserve_, Allocation::create(context_, padded(bytes)));
   return reserve_->address();

@@ -100,16 +100,23 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   Status submit(Arguments... arguments);
   Result<DevicePointer> at_least(std::size_t bytes) override;
   bool copies_rows(const CopyShape& shape) const;
+  /// Owned by the cache, and destroyed once the stream is idle.
+  template <class T>
+  std::shared_ptr<T> kept(std::unique_ptr<T> made) const;
+  Status wait_until_idle() const;
+  Status run_again(CannBinding& binding, const RunArgs& args, const GraphKey& key);
   Status run_captured(CannBinding& binding, const RunArgs& args, const GraphKey& key);
   Result<std::shared_ptr<CapturedModel>> capture(CannBinding& binding, const RunArgs& args);
 
   std::shared_ptr<const DeviceContext> context_;
   std::shared_ptr<StreamState> state_;
   std::unique_ptr<Allocation> reserve_;
-  bool captures_;  // steps that come again
+  bool captures_;  // steps that come again; else their executors are kept
   bool is_capturing_ = false;
   GraphCache<std::shared_ptr<CapturedModel>> graphs_;
-  std::vector<GraphKey> seen_;  // the last runs that were not captured, the newest last
+  GraphCache<std::shared_ptr<Recording>> recordings_;
+  std::size_t most_executors_;
+  std::vector<GraphKey> seen_;  // the last runs that came once, the newest last
 };
 
 }  // namespace shunt::cann

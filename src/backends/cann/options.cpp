@@ -37,6 +37,7 @@ int parse_number(std::string_view text, int most) {
 
 constexpr int kMostSeconds = 1000000;
 constexpr int kMostGraphs = 256;
+constexpr int kMostExecutors = 100000;
 
 Status check_timeout(std::string_view text) {
   if (parse_number(text, kMostSeconds) > 0) return ok();
@@ -48,8 +49,17 @@ Status check_graphs(std::string_view text) {
   return invalid("\"{}\" is not a whole number from 1 to {}", text, kMostGraphs);
 }
 
+Status check_executors(std::string_view text) {
+  if (text == "0" || parse_number(text, kMostExecutors) > 0) return ok();
+  return invalid("\"{}\" is not a whole number from 0 to {}", text, kMostExecutors);
+}
+
 constexpr std::array kOptions = {
     BackendOption{"deterministic", "give the same bits in each run: on, off", check_on_off, "on"},
+    BackendOption{"executors",
+                  "executors of a step that are kept to be used again where it is not captured: "
+                  "0 to 100000",
+                  check_executors, "1024"},
     BackendOption{"fuse", "fuse operations where CANN has an operator for several: on, off",
                   check_on_off, "on"},
     BackendOption{"graph", "capture repeated steps as graphs and replay them: on, off",
@@ -76,6 +86,7 @@ CannOptions parse_options(const Options& options) {
   const auto text = [&](std::string_view name) { return backend_option(options, "cann", name); };
   CannOptions parsed;
   parsed.deterministic = text("deterministic") == "on";
+  parsed.executors = static_cast<std::size_t>(parse_number(text("executors"), kMostExecutors));
   parsed.fuse = text("fuse") == "on";
   parsed.graph = text("graph") == "on";
   parsed.graphs = static_cast<std::size_t>(parse_number(text("graphs"), kMostGraphs));

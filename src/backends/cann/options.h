@@ -1,5 +1,5 @@
 // The options of CANN: "cann.graph", "cann.graphs", "cann.matmul", "cann.pinned", "cann.fuse",
-// "cann.deterministic", "cann.timeout".
+// "cann.deterministic", "cann.executors", "cann.timeout".
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,9 @@
 namespace shunt::cann {
 
 struct CannOptions {
-  bool graph = true;        ///< capture steps and replay them
-  std::size_t graphs = 12;  ///< captured ones of a stream
+  bool graph = true;             ///< capture steps and replay them
+  std::size_t graphs = 12;       ///< captured ones of a stream
+  std::size_t executors = 1024;  ///< of a run that are kept to be used again
   CubeMath f32_products = CubeMath::kKeep;
   bool pinned = true;  ///< copies by way of pinned host memory
   bool fuse = true;    ///< nodes into one operator
