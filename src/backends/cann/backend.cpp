@@ -50,6 +50,11 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   }
   std::string note = fmt::format("{}", fmt::join(notes, "; "));
   if (devices.empty()) return fail(ErrorCode::kUnsupported, "{}", note);
+  if (parsed.peers) {
+    std::vector<CannDevice*> all;
+    for (const auto& device : devices) all.push_back(device.get());
+    CannDevice::connect(all);
+  }
   return std::make_unique<CannBackend>(std::move(devices), std::move(note));
 }
 

@@ -75,6 +75,28 @@ CannDevice::CannDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info,
                }),
       has_staging_(options.pinned && !memory_.host_accessible()) {}
 
+void CannDevice::connect(std::span<CannDevice* const> devices) {
+  const auto enable = [](const CannDevice& user, const CannDevice& owner) {
+    std::int32_t can = 0;
+    const std::int32_t peer = owner.context_->device();
+    return user.context_->runtime().has(kPeersFeature) &&
+           user.context_->call<&Symbols::can_access_peer>(&can, user.context_->device(), peer) &&
+           can != 0 && user.context_->call<&Symbols::enable_peer>(peer, std::uint32_t{0});
+  };
+  for (CannDevice* const a : devices) {
+    for (CannDevice* const b : devices) {
+      if (b->context_->device() <= a->context_->device()) continue;
+      if (!enable(*a, *b) || !enable(*b, *a)) continue;
+      a->peers_.push_back(&b->memory_);
+      b->peers_.push_back(&a->memory_);
+    }
+  }
+}
+
+bool CannDevice::can_copy_from(const BufferType& type) const {
+  return std::ranges::find(peers_, &type) != peers_.end();
+}
+
 std::uint64_t CannDevice::memory_free() const {
   if (info_.host_memory) return host_memory_free();
   constexpr std::uint64_t kNone = 1;  // 0 means that it is not known

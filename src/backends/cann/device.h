@@ -16,11 +16,16 @@ class CannDevice final : public Device {
   static Result<std::unique_ptr<CannDevice>> create(const std::shared_ptr<Runtime>& runtime,
                                                     int ordinal, const CannOptions& options);
 
+  /// Lets each of these devices copy directly from another one where both can do so. Call it once.
+  static void connect(std::span<CannDevice* const> devices);
+
   std::string_view name() const override { return info_.name; }
   DeviceInfo info() const override { return info_; }
   std::uint64_t memory_free() const override;
+  OwnMemory own_memory() const override { return {.workspace = context_->own_bytes()}; }
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
   bool can_read(const BufferType& type) const override { return &type == &memory_; }
+  bool can_copy_from(const BufferType& type) const override;
   BufferType& memory() override { return memory_; }
   BufferType* staging_memory() override { return has_staging_ ? &staging_ : nullptr; }
   double rounding_error(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
@@ -44,6 +49,7 @@ class CannDevice final : public Device {
   DeviceMemory memory_;
   PinnedMemory staging_;
   bool has_staging_;
+  std::vector<const BufferType*> peers_;  // memory that it copies from directly
 };
 
 }  // namespace shunt::cann

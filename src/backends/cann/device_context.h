@@ -70,6 +70,9 @@ class DeviceContext {
 
   /// A number that it never gives again.
   std::uint64_t next_number() const { return ++last_number_; }
+  /// Bytes of the device that are in no buffer: constants, counters, reserves of workspace.
+  std::uint64_t own_bytes() const { return static_cast<std::uint64_t>(own_bytes_.load()); }
+  void add_own(std::int64_t bytes) const { own_bytes_ += bytes; }
   /// Answers of first phases, by the operator and all its parameters.
   std::optional<PhaseAnswer> find_answer(const std::string& key) const;
   void keep_answer(const std::string& key, const PhaseAnswer& answer) const;
@@ -85,6 +88,7 @@ class DeviceContext {
   ContextHandle handle_ = nullptr;
   bool is_set_ = false;
   mutable std::atomic<std::uint64_t> last_number_ = 0;
+  mutable std::atomic<std::int64_t> own_bytes_ = 0;
   mutable std::mutex mutex_;
   mutable std::unordered_map<std::string, PhaseAnswer> answers_;
 };

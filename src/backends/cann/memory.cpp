@@ -54,17 +54,21 @@ constexpr std::size_t kPage = 4096;
 }  // namespace
 
 Result<std::unique_ptr<Allocation>> Allocation::create(std::shared_ptr<const DeviceContext> context,
-                                                       std::size_t bytes) {
+                                                       std::size_t bytes, Use use) {
   std::unique_ptr<Allocation> made(new Allocation(std::move(context)));
   void* address = nullptr;
   SHUNT_TRY(made->context_->call<&Symbols::malloc>(&address, bytes, kHugeFirst));
   made->address_ = static_cast<DevicePointer>(address);
   made->bytes_ = bytes;
+  made->use_ = use;
+  if (use == Use::kOwn) made->context_->add_own(static_cast<std::int64_t>(bytes));
   return made;
 }
 
 Allocation::~Allocation() {
-  if (address_ != nullptr) context_->release<&Symbols::free>(static_cast<void*>(address_));
+  if (address_ == nullptr) return;
+  context_->release<&Symbols::free>(static_cast<void*>(address_));
+  if (use_ == Use::kOwn) context_->add_own(-static_cast<std::int64_t>(bytes_));
 }
 
 std::size_t DeviceMemory::alignment() const {
@@ -83,7 +87,7 @@ Result<std::unique_ptr<Buffer>> DeviceMemory::allocate(std::size_t bytes) {
   }
   std::unique_ptr<Allocation> allocation;
   if (bytes != 0) {
-    SHUNT_ASSIGN(allocation, Allocation::create(context_, bytes));
+    SHUNT_ASSIGN(allocation, Allocation::create(context_, bytes, Allocation::Use::kBuffer));
   }
   return std::make_unique<DeviceBuffer>(*this, std::move(allocation), bytes);
 }

@@ -12,9 +12,11 @@ namespace shunt::cann {
 /// An allocation of a device's memory. Freed when destroyed; not freed once the device is lost.
 class Allocation {
  public:
-  /// OutOfMemory if there is none left. `bytes` is not 0.
+  enum class Use : std::uint8_t { kBuffer, kOwn };
+  /// OutOfMemory if there is none left. `bytes` is not 0. Device::own_memory() counts those of
+  /// Use::kOwn.
   static Result<std::unique_ptr<Allocation>> create(std::shared_ptr<const DeviceContext> context,
-                                                    std::size_t bytes);
+                                                    std::size_t bytes, Use use = Use::kOwn);
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
   ~Allocation();
@@ -28,6 +30,7 @@ class Allocation {
   std::shared_ptr<const DeviceContext> context_;
   DevicePointer address_ = nullptr;
   std::size_t bytes_ = 0;
+  Use use_ = Use::kOwn;
 };
 
 /// Memory of a device: out of the host's reach, unless the chip shares the host's memory.

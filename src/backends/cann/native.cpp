@@ -308,6 +308,13 @@ Status CannStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
                                         CopyKind::kToHost, state_->handle());
 }
 
+Status CannStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
+  if (bytes == 0) return ok();
+  return submit<&Symbols::memcpy_async>(static_cast<void*>(device_address(to)), bytes,
+                                        static_cast<const void*>(device_address(from)), bytes,
+                                        CopyKind::kOnDevice, state_->handle());
+}
+
 bool CannStream::copies_rows(const CopyShape& shape) const {
   constexpr std::size_t kMostWidth = 5000000, kMostRows = std::size_t{5} << 20;
   return shape.rows > 1 && shape.rows <= kMostRows && shape.bytes <= kMostWidth &&
@@ -340,7 +347,7 @@ Status CannStream::record(NativeEvent& event) {
 
 Result<bool> CannStream::wait_for(NativeEvent& event) {
   const auto* const own = dynamic_cast<const CannEvent*>(&event);
-  if (own == nullptr || &own->context() != context_.get()) return false;
+  if (own == nullptr || &own->context().runtime() != &context_->runtime()) return false;
   if (const auto recorded_by = own->stream()) state_->add_awaited(recorded_by);
   SHUNT_TRY(submit<&Symbols::wait_event>(state_->handle(), own->handle()));
   return true;

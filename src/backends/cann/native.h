@@ -84,6 +84,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   Status run(std::uint64_t task, Binding& binding, const RunArgs& args) override;
   Status write(std::uint64_t task, Address to, std::span<const std::byte> from) override;
   Status read(std::uint64_t task, std::span<std::byte> to, Address from) override;
+  Status copy(std::uint64_t task, Address to, Address from, std::size_t bytes) override;
   Status write_2d(std::uint64_t task, Address to, const std::byte* from,
                   const CopyShape& shape) override;
   Status read_2d(std::uint64_t task, std::byte* to, Address from, const CopyShape& shape) override;

@@ -70,6 +70,7 @@ constexpr std::array kOptions = {
                   "numbers of products of F32: f32, hf32 (12 bits; 910B), f16. On a 310P and a "
                   "310B only f16 runs on the NPU",
                   check_matmul, "f32"},
+    BackendOption{"peers", "copy directly between devices that can: on, off", check_on_off, "on"},
     BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
     BackendOption{"timeout",
                   "seconds that a wait for a device may last before the device counts as lost",
@@ -92,6 +93,7 @@ CannOptions parse_options(const Options& options) {
   parsed.graphs = static_cast<std::size_t>(parse_number(text("graphs"), kMostGraphs));
   const std::string_view matmul = text("matmul");
   parsed.f32_products = std::ranges::find(kProductWords, matmul, &ProductWord::word)->math;
+  parsed.peers = text("peers") == "on";
   parsed.pinned = text("pinned") == "on";
   parsed.timeout = std::chrono::seconds(parse_number(text("timeout"), kMostSeconds));
   return parsed;

@@ -1,5 +1,6 @@
 // The options of CANN: "cann.graph", "cann.graphs", "cann.matmul", "cann.pinned", "cann.fuse",
-// "cann.deterministic", "cann.executors", "cann.timeout".
+// "cann.deterministic", "cann.executors",
+// "cann.peers", "cann.timeout".
 #pragma once
 
 #include <chrono>
@@ -18,6 +19,7 @@ struct CannOptions {
   CubeMath f32_products = CubeMath::kKeep;
   bool pinned = true;  ///< copies by way of pinned host memory
   bool fuse = true;    ///< nodes into one operator
+  bool peers = true;   ///< direct copies between devices
   bool deterministic = true;
   /// A device that makes the host wait longer is lost.
   std::chrono::milliseconds timeout{};
