@@ -1,0 +1,299 @@
+#include "backends/cann/blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace shunt::cann {
+
+namespace {
+
+using Dims = View::Dims;
+
+/// Both formats: a scale of F16, then the numbers of 32 elements.
+constexpr std::int64_t kElements = 32;
+constexpr std::int64_t kScaleBytes = 2;
+/// What encoders clamp numbers to (formats/rows.h).
+constexpr double kLargestNumber = 1e9;
+constexpr double kLargestF16 = 65504;
+constexpr double kLargestF32 = static_cast<double>(std::numeric_limits<float>::max());
+
+/// Dimension 0 as [in a block, blocks].
+Dims block_sizes(const BlockTensor& tensor, std::int64_t inner) {
+  Dims sizes{inner, tensor.sizes[0] / kElements};
+  sizes.insert(sizes.end(), tensor.sizes.begin() + 1, tensor.sizes.end());
+  return sizes;
+}
+
+/// A part of each block: `inner` elements of a type from a byte on.
+View part_of(const BlockTensor& tensor, DataType type, std::int64_t inner, std::int64_t at) {
+  const std::int64_t width = bits_of(type) / 8;
+  Dims strides{1};
+  for (const std::int64_t stride : tensor.strides) strides.push_back(stride / width);
+  return {type, block_sizes(tensor, inner), std::move(strides),
+          tensor.data == nullptr ? nullptr : tensor.data + at};
+}
+
+View scales_of(const BlockTensor& tensor) {
+  return part_of(tensor, DataType::kFloat16, 1, 0);
+}
+
+/// A view of strides as contiguous numbers of another type.
+View read(Calls& calls, const View& from, DataType to) {
+  View made = calls.temporary(to, from.sizes());
+  calls.copy(made, from);
+  return made;
+}
+
+Dims with_size(Dims sizes, std::size_t dim, std::int64_t size) {
+  sizes[dim] = size;
+  return sizes;
+}
+
+/// A result like `like`.
+template <class Call>
+View made_like(Calls& calls, const View& like, Call call) {
+  View made = calls.temporary(like.type(), like.sizes());
+  call(made);
+  return made;
+}
+
+// A format: how the numbers of blocks are read, as [32, blocks, ...], and how they are made of F32
+// numbers x of the same sizes.
+struct Format32 {
+  DType type;
+  View (*read)(Calls& calls, const BlockTensor& from, DataType to);
+  void (*write)(Calls& calls, const BlockTensor& to, const View& x);
+};
+
+/// 1 / d, finite also for 0: 0 times it is 0.
+View finite_reciprocal(Calls& calls, const View& d) {
+  const View inverse = made_like(calls, d, [&](const View& to) { calls(kReciprocal, d, to); });
+  return made_like(calls, d, [&](const View& to) {
+    calls(kClamp, inverse, Scalar(-kLargestF32), Scalar(kLargestF32), to);
+  });
+}
+
+void write_scales(Calls& calls, const BlockTensor& to, const View& d) {
+  const View held = made_like(calls, d, [&](const View& made) {
+    calls(kClamp, d, Scalar(-kLargestF16), Scalar(kLargestF16), made);
+  });
+  calls.copy(scales_of(to), held);
+}
+
+/// The greatest of each block: [1, blocks, ...].
+View greatest(Calls& calls, const View& x) {
+  View made = calls.temporary(x.type(), with_size(x.sizes(), 0, 1));
+  calls(kAmax, x, std::vector{x.vendor_dim(0)}, true, made);
+  return made;
+}
+
+// Q8_0: a signed byte each.
+
+View read_q8_0(Calls& calls, const BlockTensor& from, DataType to) {
+  return read(calls, part_of(from, DataType::kInt8, kElements, kScaleBytes), to);
+}
+
+/// To nearest, halves away from zero.
+View rounded(Calls& calls, const View& x) {
+  const View whole = made_like(calls, x, [&](const View& to) { calls(kTrunc, x, to); });
+  const View rest = made_like(calls, x, [&](const View& to) { calls(kSub, x, whole, 1, to); });
+  const View twice = made_like(calls, x, [&](const View& to) { calls(kMuls, rest, 2.0F, to); });
+  const View more = made_like(calls, x, [&](const View& to) { calls(kTrunc, twice, to); });
+  return made_like(calls, x, [&](const View& to) { calls(kAdd, whole, more, 1, to); });
+}
+
+void write_q8_0(Calls& calls, const BlockTensor& to, const View& x) {
+  const View magnitude = made_like(calls, x, [&](const View& made) { calls(kAbs, x, made); });
+  const View largest = greatest(calls, magnitude);
+  const View d =
+      made_like(calls, largest, [&](const View& made) { calls(kDivs, largest, 127.0F, made); });
+  const View inverse = finite_reciprocal(calls, d);
+  const View scaled = made_like(calls, x, [&](const View& made) { calls(kMul, x, inverse, made); });
+  const View whole = rounded(calls, scaled);
+  const View q = made_like(calls, x, [&](const View& made) {
+    calls(kClamp, whole, Scalar(-127.0), Scalar(127.0), made);
+  });
+  calls.copy(part_of(to, DataType::kInt8, kElements, kScaleBytes), q);
+  write_scales(calls, to, d);
+}
+
+// Q4_0: byte j has element j in its low half and element j + 16 in its high half.
+constexpr std::int64_t kHalf = kElements / 2;
+
+View read_q4_0(Calls& calls, const BlockTensor& from, DataType to) {
+  const View bytes = read(calls, part_of(from, DataType::kUint8, kHalf, kScaleBytes), to);
+  const View shifted =
+      made_like(calls, bytes, [&](const View& made) { calls(kMuls, bytes, 1.0F / 16, made); });
+  const View high =
+      made_like(calls, bytes, [&](const View& made) { calls(kFloor, shifted, made); });
+  const View low = made_like(
+      calls, bytes, [&](const View& made) { calls(kSub, bytes, high, Scalar(16.0F), made); });
+  const View q = calls.temporary(to, block_sizes(from, kElements));
+  calls(kCat, std::vector{low, high}, q.vendor_dim(0), q);
+  return made_like(calls, q, [&](const View& made) { calls(kAdds, q, -8.0F, 1.0F, made); });
+}
+
+/// The place of the first element of each block that is 1, counted from the end: 0 if none is.
+View first_place(Calls& calls, const View& is) {
+  const View places = calls.constant("blocks places", kElements, [](std::span<float> to) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(to.size() - i);
+  });
+  const View at = made_like(calls, is, [&](const View& made) { calls(kMul, is, places, made); });
+  return greatest(calls, at);
+}
+
+/// The first element of largest magnitude of each block, with its sign.
+View largest_of(Calls& calls, const View& x) {
+  const View magnitude = made_like(calls, x, [&](const View& made) { calls(kAbs, x, made); });
+  const View most = greatest(calls, magnitude);
+  const View least = made_like(calls, most, [&](const View& made) { calls(kNeg, most, made); });
+  const View is_most =
+      made_like(calls, x, [&](const View& made) { calls(kEqTensor, x, most, made); });
+  const View is_least =
+      made_like(calls, x, [&](const View& made) { calls(kEqTensor, x, least, made); });
+  const View first = first_place(calls, is_most);
+  const View other = first_place(calls, is_least);
+  const View ahead =
+      made_like(calls, first, [&](const View& made) { calls(kSub, first, other, 1, made); });
+  const View sign = made_like(calls, first, [&](const View& made) { calls(kSign, ahead, made); });
+  return made_like(calls, most, [&](const View& made) { calls(kMul, most, sign, made); });
+}
+
+void write_q4_0(Calls& calls, const BlockTensor& to, const View& x) {
+  const View largest = largest_of(calls, x);
+  const View d =
+      made_like(calls, largest, [&](const View& made) { calls(kDivs, largest, -8.0F, made); });
+  const View inverse = finite_reciprocal(calls, d);
+  const View scaled = made_like(calls, x, [&](const View& made) { calls(kMul, x, inverse, made); });
+  const View above =
+      made_like(calls, x, [&](const View& made) { calls(kAdds, scaled, 8.5F, 1.0F, made); });
+  const View held = made_like(
+      calls, x, [&](const View& made) { calls(kClamp, above, Scalar(0.0), Scalar(15.0), made); });
+  const View q = made_like(calls, x, [&](const View& made) { calls(kFloor, held, made); });
+  const View bytes = calls.temporary(x.type(), block_sizes(to, kHalf));
+  calls(kAdd, q.sliced(0, 0, kHalf), q.sliced(0, kHalf, kHalf), Scalar(16.0F), bytes);
+  calls.copy(part_of(to, DataType::kUint8, kHalf, kScaleBytes), bytes);
+  write_scales(calls, to, d);
+}
+
+constexpr std::array kFormats = {Format32{DType::kQ8_0, read_q8_0, write_q8_0},
+                                 Format32{DType::kQ4_0, read_q4_0, write_q4_0}};
+
+const Format32& format_of(DType type) {
+  return *std::ranges::find(kFormats, type, &Format32::type);
+}
+
+/// Not-a-number as 0, numbers beyond the range of every format as its end.
+View finite(Calls& calls, const View& from) {
+  const View x = calls.temporary(DataType::kFloat, from.sizes());
+  calls.copy(x, from);
+  const View is_number = calls.temporary(DataType::kBool, from.sizes());
+  calls(kEqTensor, x, x, is_number);
+  const View is_none = calls.temporary(DataType::kBool, from.sizes());
+  calls(kLogicalNot, is_number, is_none);
+  calls(kInplaceMaskedFillScalar, x, is_none, Scalar(0.0F));
+  return made_like(calls, x, [&](const View& made) {
+    calls(kClamp, x, Scalar(-kLargestNumber), Scalar(kLargestNumber), made);
+  });
+}
+
+BlockTensor block_tensor(const Tensor& tensor, const Sizes& sizes, DevicePointer data) {
+  return {tensor.dtype, Dims(sizes.begin(), sizes.end()),
+          Dims(tensor.strides.begin(), tensor.strides.end()), data};
+}
+
+/// The type of integers in which a row of blocks of so many bytes is described.
+DataType raw_type(std::size_t bytes) {
+  constexpr std::array kTypes = {DataType::kInt32, DataType::kInt16, DataType::kUint8};
+  return *std::ranges::find_if(kTypes, [&](DataType type) {
+    return bytes % static_cast<std::size_t>(bits_of(type) / 8) == 0;
+  });
+}
+
+}  // namespace
+
+bool has_blocks(DType type) {
+  return std::ranges::find(kFormats, type, &Format32::type) != kFormats.end();
+}
+
+bool has_elements(DType type) {
+  return has_data_type(type) || has_blocks(type);
+}
+
+BlockTensor block_source(const Operands& node, std::size_t i) {
+  return block_tensor(node.tensor(i), node.sizes(i), node.data(i));
+}
+
+BlockTensor block_result(const Operands& node) {
+  return block_tensor(node.view().result(), node.result_sizes(), node.result_data());
+}
+
+View dequantize(Calls& calls, const BlockTensor& from, DataType to) {
+  const View q = format_of(from.type).read(calls, from, to);
+  const View d = read(calls, scales_of(from), to);
+  const View y = made_like(calls, q, [&](const View& made) { calls(kMul, q, d, made); });
+  return y.merged(0);
+}
+
+View elements_of(Calls& calls, const Operands& node, std::size_t i, DataType to) {
+  return has_blocks(node.dtype(i)) ? dequantize(calls, block_source(node, i), to)
+                                   : calls.cast(node.source(i), to);
+}
+
+void quantize(Calls& calls, const BlockTensor& to, const View& from) {
+  format_of(to.type).write(calls, to, finite(calls, from).split(0, kElements));
+}
+
+View raw_view(const BlockTensor& tensor) {
+  const DTypeTrait& traits = trait(tensor.type);
+  const DataType type = raw_type(traits.block_bytes);
+  const std::int64_t width = bits_of(type) / 8;
+  const auto in_block = static_cast<std::int64_t>(traits.block_bytes) / width;
+  Dims sizes = tensor.sizes;
+  sizes[0] = sizes[0] / traits.block_elements * in_block;
+  Dims strides{1};
+  for (std::size_t d = 1; d < sizes.size(); ++d) strides.push_back(tensor.strides[d] / width);
+  return {type, std::move(sizes), std::move(strides), tensor.data};
+}
+
+View raw_source(const Operands& node, std::size_t i) {
+  return raw_view(block_source(node, i));
+}
+
+View raw_result(const Operands& node) {
+  return raw_view(block_result(node));
+}
+
+BlockTensor blocks_in(DType type, const View& raw) {
+  const DTypeTrait& traits = trait(type);
+  const std::int64_t width = bits_of(raw.type()) / 8;
+  const auto bytes = static_cast<std::int64_t>(traits.block_bytes);
+  Dims sizes = raw.sizes();
+  sizes[0] = sizes[0] * width / bytes * traits.block_elements;
+  Dims strides{bytes};
+  for (std::size_t d = 1; d < raw.rank(); ++d) strides.push_back(raw.stride(d) * width);
+  return {type, std::move(sizes), std::move(strides), raw.data()};
+}
+
+View gather_rows(Calls& calls, const View& table, const View& indices) {
+  const Dims result{table.size(0), indices.size(0), table.size(2), table.size(3)};
+  const std::int64_t slices = table.size(2) * table.size(3);
+  const std::int64_t rows = table.size(1);
+  View all = calls.contiguous(indices).reshaped({indices.size(0), slices});
+  const View whole = table.can_merge(2) && table.merged(2).can_merge(1)
+                         ? table.merged(2).merged(1)
+                         : calls.contiguous(table).merged(2).merged(1);
+  if (slices > 1) {
+    const View starts = calls.temporary(DataType::kInt32, {slices});
+    calls(kArange, std::int64_t{0}, slices * rows, rows, starts);
+    const View moved = calls.temporary(DataType::kInt32, all.sizes());
+    calls(kAdd, all, starts.reshaped({1, slices}), 1, moved);
+    all = moved;
+  }
+  const View picked = calls.temporary(table.type(), {table.size(0), all.elements()});
+  calls(kGatherV2, whole, whole.vendor_dim(1), all.reshaped({all.elements()}), picked);
+  return picked.reshaped(result);
+}
+
+}  // namespace shunt::cann
