@@ -19,14 +19,14 @@ constexpr double kLargestF16 = 65504;
 constexpr double kLargestF32 = static_cast<double>(std::numeric_limits<float>::max());
 
 /// Dimension 0 as [in a block, blocks].
-Dims block_sizes(const BlockTensor& tensor, std::int64_t inner) {
+Dims block_sizes(const StoredTensor& tensor, std::int64_t inner) {
   Dims sizes{inner, tensor.sizes[0] / kElements};
   sizes.insert(sizes.end(), tensor.sizes.begin() + 1, tensor.sizes.end());
   return sizes;
 }
 
 /// A part of each block: `inner` elements of a type from a byte on.
-View part_of(const BlockTensor& tensor, DataType type, std::int64_t inner, std::int64_t at) {
+View part_of(const StoredTensor& tensor, DataType type, std::int64_t inner, std::int64_t at) {
   const std::int64_t width = bits_of(type) / 8;
   Dims strides{1};
   for (const std::int64_t stride : tensor.strides) strides.push_back(stride / width);
@@ -34,7 +34,7 @@ View part_of(const BlockTensor& tensor, DataType type, std::int64_t inner, std::
           tensor.data == nullptr ? nullptr : tensor.data + at};
 }
 
-View scales_of(const BlockTensor& tensor) {
+View scales_of(const StoredTensor& tensor) {
   return part_of(tensor, DataType::kFloat16, 1, 0);
 }
 
@@ -62,8 +62,8 @@ View made_like(Calls& calls, const View& like, Call call) {
 // numbers x of the same sizes.
 struct Format32 {
   DType type;
-  View (*read)(Calls& calls, const BlockTensor& from, DataType to);
-  void (*write)(Calls& calls, const BlockTensor& to, const View& x);
+  View (*read)(Calls& calls, const StoredTensor& from, DataType to);
+  void (*write)(Calls& calls, const StoredTensor& to, const View& x);
 };
 
 /// 1 / d, finite also for 0: 0 times it is 0.
@@ -74,7 +74,7 @@ View finite_reciprocal(Calls& calls, const View& d) {
   });
 }
 
-void write_scales(Calls& calls, const BlockTensor& to, const View& d) {
+void write_scales(Calls& calls, const StoredTensor& to, const View& d) {
   const View held = made_like(calls, d, [&](const View& made) {
     calls(kClamp, d, Scalar(-kLargestF16), Scalar(kLargestF16), made);
   });
@@ -90,7 +90,7 @@ View greatest(Calls& calls, const View& x) {
 
 // Q8_0: a signed byte each.
 
-View read_q8_0(Calls& calls, const BlockTensor& from, DataType to) {
+View read_q8_0(Calls& calls, const StoredTensor& from, DataType to) {
   return read(calls, part_of(from, DataType::kInt8, kElements, kScaleBytes), to);
 }
 
@@ -103,7 +103,7 @@ View rounded(Calls& calls, const View& x) {
   return made_like(calls, x, [&](const View& to) { calls(kAdd, whole, more, 1, to); });
 }
 
-void write_q8_0(Calls& calls, const BlockTensor& to, const View& x) {
+void write_q8_0(Calls& calls, const StoredTensor& to, const View& x) {
   const View magnitude = made_like(calls, x, [&](const View& made) { calls(kAbs, x, made); });
   const View largest = greatest(calls, magnitude);
   const View d =
@@ -121,7 +121,7 @@ void write_q8_0(Calls& calls, const BlockTensor& to, const View& x) {
 // Q4_0: byte j has element j in its low half and element j + 16 in its high half.
 constexpr std::int64_t kHalf = kElements / 2;
 
-View read_q4_0(Calls& calls, const BlockTensor& from, DataType to) {
+View read_q4_0(Calls& calls, const StoredTensor& from, DataType to) {
   const View bytes = read(calls, part_of(from, DataType::kUint8, kHalf, kScaleBytes), to);
   const View shifted =
       made_like(calls, bytes, [&](const View& made) { calls(kMuls, bytes, 1.0F / 16, made); });
@@ -160,7 +160,7 @@ View largest_of(Calls& calls, const View& x) {
   return made_like(calls, most, [&](const View& made) { calls(kMul, most, sign, made); });
 }
 
-void write_q4_0(Calls& calls, const BlockTensor& to, const View& x) {
+void write_q4_0(Calls& calls, const StoredTensor& to, const View& x) {
   const View largest = largest_of(calls, x);
   const View d =
       made_like(calls, largest, [&](const View& made) { calls(kDivs, largest, -8.0F, made); });
@@ -198,17 +198,27 @@ View finite(Calls& calls, const View& from) {
   });
 }
 
-BlockTensor block_tensor(const Tensor& tensor, const Sizes& sizes, DevicePointer data) {
+StoredTensor stored_tensor(const Tensor& tensor, const Sizes& sizes, DevicePointer data) {
   return {tensor.dtype, Dims(sizes.begin(), sizes.end()),
           Dims(tensor.strides.begin(), tensor.strides.end()), data};
 }
 
-/// The type of integers in which a row of blocks of so many bytes is described.
-DataType raw_type(std::size_t bytes) {
+/// The type of integers in which blocks are moved.
+DataType integers_of(DType type) {
   constexpr std::array kTypes = {DataType::kInt32, DataType::kInt16, DataType::kUint8};
-  return *std::ranges::find_if(kTypes, [&](DataType type) {
-    return bytes % static_cast<std::size_t>(bits_of(type) / 8) == 0;
+  return *std::ranges::find_if(kTypes, [&](DataType integers) {
+    return trait(type).block_bytes % static_cast<std::size_t>(bits_of(integers) / 8) == 0;
   });
+}
+
+View view_as(const StoredTensor& tensor, DataType type) {
+  const std::int64_t width = bits_of(type) / 8;
+  Dims sizes = tensor.sizes;
+  sizes[0] = moved_count(tensor.type, sizes[0]);
+  Dims strides = tensor.strides;
+  for (std::int64_t& stride : strides) stride /= width;
+  if (!has_data_type(tensor.type)) strides[0] = 1;
+  return {type, std::move(sizes), std::move(strides), tensor.data};
 }
 
 }  // namespace
@@ -221,59 +231,56 @@ bool has_elements(DType type) {
   return has_data_type(type) || has_blocks(type);
 }
 
-BlockTensor block_source(const Operands& node, std::size_t i) {
-  return block_tensor(node.tensor(i), node.sizes(i), node.data(i));
+StoredTensor stored_source(const Operands& node, std::size_t i) {
+  return stored_tensor(node.tensor(i), node.sizes(i), node.data(i));
 }
 
-BlockTensor block_result(const Operands& node) {
-  return block_tensor(node.view().result(), node.result_sizes(), node.result_data());
+StoredTensor stored_result(const Operands& node) {
+  return stored_tensor(node.view().result(), node.result_sizes(), node.result_data());
 }
 
-View dequantize(Calls& calls, const BlockTensor& from, DataType to) {
+View dequantize(Calls& calls, const StoredTensor& from, DataType to) {
   const View q = format_of(from.type).read(calls, from, to);
   const View d = read(calls, scales_of(from), to);
   const View y = made_like(calls, q, [&](const View& made) { calls(kMul, q, d, made); });
   return y.merged(0);
 }
 
-View elements_of(Calls& calls, const Operands& node, std::size_t i, DataType to) {
-  return has_blocks(node.dtype(i)) ? dequantize(calls, block_source(node, i), to)
-                                   : calls.cast(node.source(i), to);
+View elements_of(Calls& calls, const StoredTensor& from, DataType to) {
+  return has_blocks(from.type) ? dequantize(calls, from, to) : calls.cast(plain_view(from), to);
 }
 
-void quantize(Calls& calls, const BlockTensor& to, const View& from) {
+void quantize(Calls& calls, const StoredTensor& to, const View& from) {
   format_of(to.type).write(calls, to, finite(calls, from).split(0, kElements));
 }
 
-View raw_view(const BlockTensor& tensor) {
-  const DTypeTrait& traits = trait(tensor.type);
-  const DataType type = raw_type(traits.block_bytes);
-  const std::int64_t width = bits_of(type) / 8;
-  const auto in_block = static_cast<std::int64_t>(traits.block_bytes) / width;
-  Dims sizes = tensor.sizes;
-  sizes[0] = sizes[0] / traits.block_elements * in_block;
-  Dims strides{1};
-  for (std::size_t d = 1; d < sizes.size(); ++d) strides.push_back(tensor.strides[d] / width);
-  return {type, std::move(sizes), std::move(strides), tensor.data};
+View plain_view(const StoredTensor& tensor) {
+  return view_as(tensor, data_type(tensor.type));
 }
 
-View raw_source(const Operands& node, std::size_t i) {
-  return raw_view(block_source(node, i));
+View moved_view(const StoredTensor& tensor, const Chip& chip) {
+  if (has_data_type(tensor.type) && (tensor.type != DType::kBF16 || chip.bf16))
+    return plain_view(tensor);
+  return view_as(tensor, integers_of(tensor.type));
 }
 
-View raw_result(const Operands& node) {
-  return raw_view(block_result(node));
-}
-
-BlockTensor blocks_in(DType type, const View& raw) {
+std::int64_t moved_count(DType type, std::int64_t elements) {
+  if (has_data_type(type)) return elements;
   const DTypeTrait& traits = trait(type);
-  const std::int64_t width = bits_of(raw.type()) / 8;
-  const auto bytes = static_cast<std::int64_t>(traits.block_bytes);
-  Dims sizes = raw.sizes();
-  sizes[0] = sizes[0] * width / bytes * traits.block_elements;
-  Dims strides{bytes};
-  for (std::size_t d = 1; d < raw.rank(); ++d) strides.push_back(raw.stride(d) * width);
-  return {type, std::move(sizes), std::move(strides), raw.data()};
+  const std::int64_t in_block =
+      static_cast<std::int64_t>(traits.block_bytes) / (bits_of(integers_of(type)) / 8);
+  return elements / traits.block_elements * in_block;
+}
+
+StoredTensor stored_in(DType type, const View& moved) {
+  const DTypeTrait& traits = trait(type);
+  const std::int64_t width = bits_of(moved.type()) / 8;
+  StoredTensor made = {type, moved.sizes(), moved.strides(), moved.data()};
+  for (std::int64_t& stride : made.strides) stride *= width;
+  if (has_data_type(type)) return made;
+  made.strides[0] = static_cast<std::int64_t>(traits.block_bytes);
+  made.sizes[0] = made.sizes[0] * width / made.strides[0] * traits.block_elements;
+  return made;
 }
 
 View gather_rows(Calls& calls, const View& table, const View& indices) {
