@@ -186,13 +186,7 @@ const Format32& format_of(DType type) {
 
 /// Not-a-number as 0, numbers beyond the range of every format as its end.
 View finite(Calls& calls, const View& from) {
-  const View x = calls.temporary(DataType::kFloat, from.sizes());
-  calls.copy(x, from);
-  const View is_number = calls.temporary(DataType::kBool, from.sizes());
-  calls(kEqTensor, x, x, is_number);
-  const View is_none = calls.temporary(DataType::kBool, from.sizes());
-  calls(kLogicalNot, is_number, is_none);
-  calls(kInplaceMaskedFillScalar, x, is_none, Scalar(0.0F));
+  const View x = without_nan(calls, from);
   return made_like(calls, x, [&](const View& made) {
     calls(kClamp, x, Scalar(-kLargestNumber), Scalar(kLargestNumber), made);
   });
@@ -201,6 +195,16 @@ View finite(Calls& calls, const View& from) {
 StoredTensor stored_tensor(const Tensor& tensor, const Sizes& sizes, DevicePointer data) {
   return {tensor.dtype, Dims(sizes.begin(), sizes.end()),
           Dims(tensor.strides.begin(), tensor.strides.end()), data};
+}
+
+/// BF16 as F32, on a chip that has no BF16: the upper halves. `from`: as INT16.
+View widened(Calls& calls, const View& from) {
+  Dims sizes = from.sizes();
+  sizes.insert(sizes.begin(), 2);
+  const View halves = calls.temporary(DataType::kInt16, std::move(sizes));
+  calls.fill(halves, 0);
+  calls.copy(halves.sliced(0, 1, 1).without(0), from);
+  return {DataType::kFloat, from.sizes(), halves.data()};
 }
 
 /// The type of integers in which blocks are moved.
@@ -246,8 +250,22 @@ View dequantize(Calls& calls, const StoredTensor& from, DataType to) {
   return y.merged(0);
 }
 
+View without_nan(Calls& calls, const View& from) {
+  const View x = calls.temporary(from.type(), from.sizes());
+  calls.copy(x, from);
+  const View is_number = calls.temporary(DataType::kBool, from.sizes());
+  calls(kEqTensor, x, x, is_number);
+  const View is_none = calls.temporary(DataType::kBool, from.sizes());
+  calls(kLogicalNot, is_number, is_none);
+  calls(kInplaceMaskedFillScalar, x, is_none, Scalar(0.0F));
+  return x;
+}
+
 View elements_of(Calls& calls, const StoredTensor& from, DataType to) {
-  return has_blocks(from.type) ? dequantize(calls, from, to) : calls.cast(plain_view(from), to);
+  if (has_blocks(from.type)) return dequantize(calls, from, to);
+  if (from.type == DType::kBF16 && !calls.chip().bf16)
+    return calls.cast(widened(calls, moved_view(from, calls.chip())), to);
+  return calls.cast(plain_view(from), to);
 }
 
 void quantize(Calls& calls, const StoredTensor& to, const View& from) {

@@ -40,6 +40,9 @@ View dequantize(Calls& calls, const StoredTensor& from, DataType to);
 /// The elements as F32 or F16, contiguous or not. Of a type that has_elements().
 View elements_of(Calls& calls, const StoredTensor& from, DataType to);
 
+/// A contiguous copy of floats in which not-a-number is 0.
+View without_nan(Calls& calls, const View& from);
+
 /// Encodes F32 numbers as the format's encoder does. `from` has the sizes of `to`, and is read
 /// before `to` is written.
 void quantize(Calls& calls, const StoredTensor& to, const View& from);
