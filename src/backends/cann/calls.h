@@ -106,6 +106,19 @@ class Calls {
     });
   }
 
+  /// The same, if the chip has the operator for such operands. False: it has not, and nothing was
+  /// called.
+  template <class... P>
+  bool attempt(const VendorOp<P...>& op, const typename P::Given&... given) {
+    if (!status_) return true;
+    CallPlan plan;
+    Calls asked(context_, plan);
+    asked(op, without_memory(given)...);
+    if (!asked.status() && asked.refusal() == Refusal::kVendorFunction) return false;
+    (*this)(op, given...);
+    return true;
+  }
+
   /// Memory for a contiguous result within the node.
   View temporary(DataType type, View::Dims sizes);
   /// Memory for a contiguous result that later nodes of the segment use as well. `key` names the
@@ -196,6 +209,23 @@ class Calls {
     bool created_ = true;  // all descriptors
     std::vector<std::function<void()>> destroy_;
   };
+
+  // An operand as it is given when a program is made ready.
+  template <class Given>
+  static Given without_memory(const Given& given) {
+    return given;
+  }
+  static View without_memory(const View& view) {
+    return View(view.type(), view.sizes(), view.strides(), nullptr).in_format(view.format());
+  }
+  static std::optional<View> without_memory(const std::optional<View>& view) {
+    return view ? without_memory(*view) : view;
+  }
+  static std::vector<View> without_memory(const std::vector<View>& views) {
+    std::vector<View> made;
+    for (const View& view : views) made.push_back(without_memory(view));
+    return made;
+  }
 
   // Of operands that are no views.
   template <class Given>

@@ -1,4 +1,4 @@
-// Nodes that one operator of the vendor computes at once.
+// Several nodes that one operator of the vendor computes at once.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,10 @@
 namespace shunt::cann {
 
 using Fused = shunt::Fused<CannKernel>;
+using Fusions = shunt::Fusions<CannKernel>;
 using Pattern = std::optional<Fused> (*)(const Surroundings& around, NodeId first);
 
-/// In the order in which they are tried.
+/// All, in the order in which they are looked for.
 std::span<const Pattern> fused_patterns();
 
 }  // namespace shunt::cann

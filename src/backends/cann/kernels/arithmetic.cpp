@@ -17,9 +17,12 @@ struct ArithmeticRow {
   const BinaryOp* plain;
 };
 constexpr std::array kRows = {
-    ArithmeticRow{add_op, &kAdd, nullptr}, ArithmeticRow{sub_op, &kSub, nullptr},
-    ArithmeticRow{mul_op, nullptr, &kMul}, ArithmeticRow{div_op, nullptr, &kDiv}};
+    ArithmeticRow{add_op, &kAdd, nullptr}, ArithmeticRow{add1_op, &kAdd, nullptr},
+    ArithmeticRow{sub_op, &kSub, nullptr}, ArithmeticRow{mul_op, nullptr, &kMul},
+    ArithmeticRow{div_op, nullptr, &kDiv}};
 
+/// The vendor computes operands of two types in F32, and operands of one type as if it did: a
+/// single operation that is rounded once.
 class Arithmetic final : public CannKernel {
  public:
   explicit Arithmetic(const ArithmeticRow& row) : row_(row) {}
@@ -27,19 +30,14 @@ class Arithmetic final : public CannKernel {
   int in_place_source() const override { return 0; }
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
-    const View result = node.result();
-    const View a = calls.cast(node.source(0), DataType::kFloat);
-    const View b = calls.cast(node.source(1), DataType::kFloat);
-    const View y = result.type() == DataType::kFloat
-                       ? result
-                       : calls.temporary(DataType::kFloat, result.sizes());
-    const Aligned aligned = align({a, y}, b);
+    const Aligned operands = align({node.source(0), node.result()}, node.source(1));
+    const View& a = operands.whole[0];
+    const View& y = operands.whole[1];
     if (row_.with_factor != nullptr) {
-      calls(*row_.with_factor, aligned.whole[0], aligned.part, 1.0F, aligned.whole[1]);
+      calls(*row_.with_factor, a, operands.part, 1.0F, y);
     } else {
-      calls(*row_.plain, aligned.whole[0], aligned.part, aligned.whole[1]);
+      calls(*row_.plain, a, operands.part, y);
     }
-    if (y.type() != result.type()) calls.copy(result, y);
   }
 
  private:
