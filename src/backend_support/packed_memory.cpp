@@ -1,7 +1,6 @@
 #include "backend_support/packed_memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "device/host_buffer.h"
 #include "device/range.h"
@@ -25,19 +24,19 @@ std::int64_t rows_of(const Tensor& tensor) {
 
 class PackedBuffer final : public Buffer {
  public:
-  PackedBuffer(const PackedMemory& type, std::unique_ptr<Buffer> bytes,
+  PackedBuffer(const PackedMemory& type, Buffer& bytes, std::unique_ptr<Buffer> owned,
                std::vector<PackedPlace> places)
-      : type_(type), bytes_(std::move(bytes)), places_(std::move(places)) {}
+      : type_(type), bytes_(bytes), owned_(std::move(owned)), places_(std::move(places)) {}
   const BufferType& type() const override { return type_; }
-  std::size_t size() const override { return bytes_->size(); }
-  std::byte* data() { return bytes_->host_data(); }
+  std::size_t size() const override { return bytes_.size(); }
+  Buffer& bytes() const { return bytes_; }
 
   Status write(std::size_t offset, std::span<const std::byte> from) override {
     SHUNT_TRY(check_range(*this, offset, from.size()));
     return each_part(
         offset, from.size(),
         [&](std::size_t at, std::size_t first, std::size_t bytes) {
-          std::memcpy(data() + at, from.data() + first, bytes);
+          return bytes_.write(at, from.subspan(first, bytes));
         },
         [&](PackedTensor& packed, std::size_t at, std::size_t first, std::size_t bytes) {
           return packed.write(at, from.subspan(first, bytes));
@@ -49,7 +48,7 @@ class PackedBuffer final : public Buffer {
     return each_part(
         offset, to.size(),
         [&](std::size_t at, std::size_t first, std::size_t bytes) {
-          std::memcpy(to.data() + first, data() + at, bytes);
+          return bytes_.read(at, to.subspan(first, bytes));
         },
         [&](PackedTensor& packed, std::size_t at, std::size_t first, std::size_t bytes) {
           return packed.read(at, to.subspan(first, bytes));
@@ -83,7 +82,7 @@ class PackedBuffer final : public Buffer {
     for (std::size_t at = offset; at < end;) {
       if (next == places_.end() || at < next->begin) {
         const std::size_t border = next == places_.end() ? end : std::min(end, next->begin);
-        plain(at, at - offset, border - at);
+        SHUNT_TRY(plain(at, at - offset, border - at));
         at = border;
         continue;
       }
@@ -100,7 +99,8 @@ class PackedBuffer final : public Buffer {
   }
 
   const PackedMemory& type_;
-  std::unique_ptr<Buffer> bytes_;
+  Buffer& bytes_;
+  std::unique_ptr<Buffer> owned_;    // null: the bytes are another one's
   std::vector<PackedPlace> places_;  // in order
 };
 
@@ -136,18 +136,18 @@ Result<std::vector<PackedPlace>> PackedMemory::check_places(
   return places;
 }
 
-std::unique_ptr<Buffer> PackedMemory::make_buffer(std::unique_ptr<Buffer> bytes,
+std::unique_ptr<Buffer> PackedMemory::make_buffer(Buffer& bytes, std::unique_ptr<Buffer> owned,
                                                   std::vector<PackedPlace> places) const {
-  for (PackedPlace& each : places)
-    each.packed = place(each.tensor, bytes->host_data() + each.begin);
-  return std::make_unique<PackedBuffer>(*this, std::move(bytes), std::move(places));
+  for (PackedPlace& each : places) each.packed = place(each.tensor, bytes, each.begin);
+  return std::make_unique<PackedBuffer>(*this, bytes, std::move(owned), std::move(places));
 }
 
 Result<std::unique_ptr<Buffer>> PackedMemory::allocate_for(std::size_t bytes,
                                                            std::span<const PlacedTensor> tensors) {
   SHUNT_ASSIGN(auto places, check_places(bytes, tensors));
   SHUNT_ASSIGN(auto data, allocate_bytes(bytes));
-  return make_buffer(std::move(data), std::move(places));
+  Buffer& memory = *data;
+  return make_buffer(memory, std::move(data), std::move(places));
 }
 
 Result<std::unique_ptr<Buffer>> PackedMemory::place_in(Buffer& memory,
@@ -158,8 +158,7 @@ Result<std::unique_ptr<Buffer>> PackedMemory::place_in(Buffer& memory,
                    memory.type().name());
   }
   SHUNT_ASSIGN(auto places, check_places(memory.size(), tensors));
-  const std::span<std::byte> bytes(memory.host_data(), memory.size());
-  return make_buffer(wrap_memory(memory.type(), bytes, nullptr), std::move(places));
+  return make_buffer(memory, nullptr, std::move(places));
 }
 
 Result<std::unique_ptr<Buffer>> PackedMemory::allocate_bytes(std::size_t bytes) {
@@ -167,7 +166,12 @@ Result<std::unique_ptr<Buffer>> PackedMemory::allocate_bytes(std::size_t bytes) 
 }
 
 std::byte* packed_data(Buffer& buffer) {
-  return static_cast<PackedBuffer&>(buffer).data();
+  return static_cast<PackedBuffer&>(buffer).bytes().host_data();
+}
+
+Buffer* packed_bytes_of(const Buffer& buffer) {
+  const auto* const packed = dynamic_cast<const PackedBuffer*>(&buffer);
+  return packed == nullptr ? nullptr : &packed->bytes();
 }
 
 PackedTensor* find_packed(const Address& at) {

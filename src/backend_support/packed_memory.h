@@ -28,8 +28,7 @@ class PackedTensor {
 struct PackedPlace;
 
 /// A backend derives its type from this and says which tensors it packs, and how. All other bytes
-/// of a buffer are plain. Buffers are in memory that the host can access, at multiples of
-/// alignment().
+/// of a buffer are plain. Buffers are in any memory, at multiples of alignment().
 class PackedMemory : public BufferType {
  public:
   /// `layouts`: the layouts of tensors in it, as placement counts them.
@@ -56,10 +55,12 @@ class PackedMemory : public BufferType {
   virtual std::size_t packed_bytes(const Tensor& tensor) const {
     return BufferType::size_of(tensor);
   }
-  /// A packed tensor that starts at `data`.
-  virtual std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const = 0;
+  /// A packed tensor that starts at `offset` of `bytes`, the buffer's memory. It outlives the
+  /// tensor.
+  virtual std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
+                                              std::size_t offset) const = 0;
   /// Memory for a buffer: by default the host's. A type that takes other memory has no larger
-  /// alignment() or max_size() than that memory.
+  /// alignment() or max_size() than that memory. The host need not be able to access it.
   virtual Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes);
   /// An error with the reason if a tensor can't be placed so.
   virtual Status check_place(const PlacedTensor&) const { return ok(); }
@@ -68,15 +69,18 @@ class PackedMemory : public BufferType {
   /// In order, and only those that are packed.
   Result<std::vector<PackedPlace>> check_places(std::size_t bytes,
                                                 std::span<const PlacedTensor> tensors) const;
-  std::unique_ptr<Buffer> make_buffer(std::unique_ptr<Buffer> bytes,
+  /// `owned`: `bytes`, if the buffer is to own them.
+  std::unique_ptr<Buffer> make_buffer(Buffer& bytes, std::unique_ptr<Buffer> owned,
                                       std::vector<PackedPlace> places) const;
 
   std::string name_;
   std::vector<Layout> layouts_;
 };
 
-/// The first byte of a buffer of packed memory.
+/// The first byte of a buffer of packed memory; null if the host can't access it.
 std::byte* packed_data(Buffer& buffer);
+/// The memory of a buffer of packed memory; null if it is other memory. Offsets are the same.
+Buffer* packed_bytes_of(const Buffer& buffer);
 /// The packed tensor that starts at an address; null if none does, or if it is other memory.
 PackedTensor* find_packed(const Address& at);
 /// Whether a buffer of packed memory has a tensor at an offset, as passed to allocate_for(): packed

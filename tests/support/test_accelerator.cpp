@@ -36,8 +36,9 @@ struct AcceleratorMemory final : PackedMemory {
   AcceleratorMemory(std::string type, bool reversed)
       : PackedMemory(std::move(type)), packing(reversed) {}
   bool packs(const Tensor&) const override { return packing; }
-  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override {
-    return std::make_unique<ReversedTensor>(data, packed_bytes(tensor));
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
+                                      std::size_t offset) const override {
+    return std::make_unique<ReversedTensor>(bytes.host_data() + offset, packed_bytes(tensor));
   }
   bool packing;
 };

@@ -105,9 +105,9 @@ std::size_t InterleavedMemory::packed_bytes(const Tensor& tensor) const {
   return interleaved_bytes(tensor);
 }
 
-std::unique_ptr<PackedTensor> InterleavedMemory::place(const Tensor& tensor,
-                                                       std::byte* data) const {
-  return std::make_unique<InterleavedMatrix>(tensor, data, threads_);
+std::unique_ptr<PackedTensor> InterleavedMemory::place(const Tensor& tensor, Buffer& bytes,
+                                                       std::size_t offset) const {
+  return std::make_unique<InterleavedMatrix>(tensor, bytes.host_data() + offset, threads_);
 }
 
 bool is_interleaved_memory(const BufferType* type) {

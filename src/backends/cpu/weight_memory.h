@@ -30,7 +30,8 @@ class InterleavedMemory final : public PackedMemory {
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
-  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
+                                      std::size_t offset) const override;
   Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
     return plain_.allocate(bytes);
   }

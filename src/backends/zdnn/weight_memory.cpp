@@ -39,8 +39,9 @@ Status WeightMemory::check_place(const PlacedTensor& placed) const {
   return invalid("{} at {} does not start at a page", to_string(placed.tensor), placed.offset);
 }
 
-std::unique_ptr<PackedTensor> WeightMemory::place(const Tensor& tensor, std::byte* data) const {
-  return std::make_unique<WeightSticks>(machine_, tensor, form_, data);
+std::unique_ptr<PackedTensor> WeightMemory::place(const Tensor& tensor, Buffer& bytes,
+                                                  std::size_t offset) const {
+  return std::make_unique<WeightSticks>(machine_, tensor, form_, bytes.host_data() + offset);
 }
 
 WeightSticks* find_weight(const Address& at) {

@@ -19,7 +19,8 @@ class WeightMemory final : public PackedMemory {
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
-  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override;
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
+                                      std::size_t offset) const override;
   Status check_place(const PlacedTensor& placed) const override;
 
  private:

@@ -54,7 +54,9 @@ class Packed final : public PackedMemory {
 
  protected:
   std::size_t packed_bytes(const Tensor&) const override { return 64; }
-  std::unique_ptr<PackedTensor> place(const Tensor&, std::byte*) const override { return {}; }
+  std::unique_ptr<PackedTensor> place(const Tensor&, Buffer&, std::size_t) const override {
+    return {};
+  }
 };
 
 class RowDevice final : public KernelDevice<RowKernel> {

@@ -18,22 +18,24 @@ using Bytes = std::vector<std::byte>;
 /// Bytes in reverse order.
 class Reversed final : public PackedTensor {
  public:
-  Reversed(const Tensor& tensor, std::byte* data)
-      : bytes_(static_cast<std::size_t>(byte_span(tensor))), data_(data) {}
+  Reversed(const Tensor& tensor, Buffer& memory, std::size_t offset)
+      : bytes_(static_cast<std::size_t>(byte_span(tensor))), memory_(memory), offset_(offset) {}
   std::size_t plain_bytes() const override { return bytes_; }
   Status write(std::size_t offset, std::span<const std::byte> from) override {
     if (from[0] == std::byte{99}) return fail(ErrorCode::kDevice, "99 is refused");
-    for (std::size_t i = 0; i < from.size(); ++i) data_[bytes_ - 1 - offset - i] = from[i];
-    return ok();
+    const Bytes reversed(from.rbegin(), from.rend());
+    return memory_.write(offset_ + bytes_ - offset - from.size(), reversed);
   }
   Status read(std::size_t offset, std::span<std::byte> to) override {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = data_[bytes_ - 1 - offset - i];
+    SHUNT_TRY(memory_.read(offset_ + bytes_ - offset - to.size(), to));
+    std::ranges::reverse(to);
     return ok();
   }
 
  private:
   std::size_t bytes_;
-  std::byte* data_;
+  Buffer& memory_;
+  std::size_t offset_;
 };
 
 /// Packs I8 tensors, each with four bytes behind it; places them at even offsets only.
@@ -44,13 +46,18 @@ class ReversedMemory final : public PackedMemory {
   bool packs(const Tensor& tensor) const override { return tensor.dtype == DType::kI8; }
   BufferType* container() override { return container_; }
   void set_container(BufferType& memory) { container_ = &memory; }
+  void set_memory(BufferType& memory) { far_ = &memory; }
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override {
     return static_cast<std::size_t>(byte_span(tensor)) + 4;
   }
-  std::unique_ptr<PackedTensor> place(const Tensor& tensor, std::byte* data) const override {
-    return std::make_unique<Reversed>(tensor, data);
+  std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
+                                      std::size_t offset) const override {
+    return std::make_unique<Reversed>(tensor, bytes, offset);
+  }
+  Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
+    return far_ == nullptr ? PackedMemory::allocate_bytes(bytes) : far_->allocate(bytes);
   }
   Status check_place(const PlacedTensor& placed) const override {
     return placed.offset % 2 == 0 ? ok() : Status(invalid("{} is odd", placed.offset));
@@ -58,6 +65,40 @@ class ReversedMemory final : public PackedMemory {
 
  private:
   BufferType* container_ = nullptr;
+  BufferType* far_ = nullptr;  // null: the host's
+};
+
+/// Memory of a device, out of the host's reach.
+class FarBuffer final : public Buffer {
+ public:
+  FarBuffer(const BufferType& type, std::size_t bytes) : type_(type), bytes_(bytes) {}
+  const BufferType& type() const override { return type_; }
+  std::size_t size() const override { return bytes_.size(); }
+  Status write(std::size_t offset, std::span<const std::byte> from) override {
+    std::ranges::copy(from, bytes_.begin() + static_cast<std::ptrdiff_t>(offset));
+    return ok();
+  }
+  Status read(std::size_t offset, std::span<std::byte> to) override {
+    if (fails) return fail(ErrorCode::kDevice, "the device is gone");
+    std::ranges::copy(std::span(bytes_).subspan(offset, to.size()), to.begin());
+    return ok();
+  }
+  const Bytes& bytes() const { return bytes_; }
+  bool fails = false;
+
+ private:
+  const BufferType& type_;
+  Bytes bytes_;
+};
+
+class FarMemory final : public BufferType {
+ public:
+  std::string_view name() const override { return "far"; }
+  std::size_t alignment() const override { return 64; }
+  bool host_accessible() const override { return false; }
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+    return std::make_unique<FarBuffer>(*this, bytes);
+  }
 };
 
 PlacedTensor placed(DType type, std::int64_t n, std::size_t offset) {
@@ -157,6 +198,40 @@ TEST_F(PackedMemoryTest, ErrorsOfTheCodecAreReturned) {
   const Bytes refused = {std::byte{99}};
   EXPECT_TRUE(buffer->write(0, refused));
   EXPECT_THAT(buffer->write(2, refused).error().message(), HasSubstr("99 is refused"));
+}
+
+TEST_F(PackedMemoryTest, BytesMayBeOutOfReachOfTheHost) {
+  FarMemory far;
+  memory_.set_memory(far);
+  const auto buffer = allocate(12, {placed(DType::kI8, 3, 2)});
+  EXPECT_EQ(packed_data(*buffer), nullptr);
+  EXPECT_EQ(&buffer->type(), &memory_);
+  auto* const bytes = static_cast<FarBuffer*>(packed_bytes_of(*buffer));
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(&bytes->type(), &far);
+  EXPECT_EQ(packed_bytes_of(*bytes), nullptr) << "it is no packed memory";
+  ASSERT_TRUE(buffer->write(0, numbers(12)));
+  Bytes expected = numbers(12);
+  std::swap(expected[2], expected[4]);
+  std::fill_n(expected.begin() + 5, 4, std::byte{0});  // of the codec: not written
+  EXPECT_EQ(bytes->bytes(), expected);
+  Bytes back(12);
+  ASSERT_TRUE(buffer->read(0, back));
+  expected = numbers(12);
+  std::fill_n(expected.begin() + 5, 4, std::byte{0});
+  EXPECT_EQ(back, expected);
+}
+
+TEST_F(PackedMemoryTest, ErrorsOfTheMemoryAreReturned) {
+  FarMemory far;
+  memory_.set_memory(far);
+  const auto buffer = allocate(12, {placed(DType::kI8, 3, 2)});
+  static_cast<FarBuffer*>(packed_bytes_of(*buffer))->fails = true;
+  Bytes back(12);
+  EXPECT_THAT(buffer->read(0, std::span(back).first(2)).error().message(),
+              HasSubstr("the device is gone"));
+  EXPECT_THAT(buffer->read(2, std::span(back).first(3)).error().message(),
+              HasSubstr("the device is gone"));
 }
 
 TEST_F(PackedMemoryTest, InvalidPlacesAreRejected) {
