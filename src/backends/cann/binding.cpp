@@ -1,8 +1,10 @@
 #include "backends/cann/binding.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "shunt/message.h"
+#include "shunt/ops/matrix.h"
 
 namespace shunt::cann {
 
@@ -32,6 +34,17 @@ std::optional<Error> FaultCounters::found() const {
 Status FaultCounters::reset() const {
   std::memset(host_.get(), 0, bytes());
   return context_->call<&Symbols::memset>(static_cast<void*>(device()), bytes(), 0, bytes());
+}
+
+std::int64_t CannBinding::columns(const DynamicDimValues& dims) const {
+  std::int64_t most = 0;
+  for (const PreparedNode& node : parts_->nodes) {
+    const Node& known = parts_->graph.node(node.id);
+    if (known.op != &matmul_op() && known.op != &matmul_id_op()) continue;
+    const Sizes sizes = actual_sizes(known.result, dims);
+    most = std::max(most, sizes[1] * sizes[2] * sizes[3]);
+  }
+  return most;
 }
 
 Status CannBinding::call(const DeviceContext& context, StreamHandle stream, const RunArgs& args,

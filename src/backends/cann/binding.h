@@ -61,6 +61,8 @@ class CannBinding final : public Binding {
   const ProgramParts& parts() const { return *parts_; }
   /// One that no other binding of the process ever has.
   std::uint64_t number() const { return number_; }
+  /// The largest number of columns that a product of the segment has in a run.
+  std::int64_t columns(const DynamicDimValues& dims) const;
   /// Makes all calls on a stream. An error names the node. `recording`: keeps them; or null.
   Status call(const DeviceContext& context, StreamHandle stream, const RunArgs& args,
               WorkspaceReserve& reserve, Recording* recording = nullptr);

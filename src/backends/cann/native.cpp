@@ -12,6 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Keys of runs that are remembered to see whether they come again.
 constexpr std::size_t kMostSeen = 64;
+/// Products of more columns are of a prompt: its launches cost little beside its work.
+constexpr std::int64_t kMostStepColumns = 64;
 
 std::int32_t milliseconds_until(Clock::time_point end) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
@@ -170,6 +172,7 @@ CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannO
       state_(std::make_shared<StreamState>(context_)),
       captures_(options.graph && context_->runtime().chip().graphs &&
                 context_->runtime().has(kGraphsFeature)),
+      captures_prompts_(options.prefill_graph),
       graphs_(options.graphs),
       recordings_(options.graphs),
       most_executors_(options.executors) {}
@@ -205,6 +208,8 @@ Status CannStream::run(std::uint64_t, Binding& any, const RunArgs& args) {
   const DeviceContext::Current current(*context_);
   state_->touch();
   if (binding.faults != nullptr) state_->add_faults(binding.faults);
+  if (!captures_prompts_ && binding.columns(args.dynamic_dims) > kMostStepColumns)
+    return binding.call(*context_, state_->handle(), args, *this);
   const GraphKey key = {binding.number(), args.dynamic_dims};
   if (std::ranges::find(seen_, key) != seen_.end()) {
     return captures_ ? run_captured(binding, args, key) : run_again(binding, args, key);

@@ -113,6 +113,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   std::shared_ptr<StreamState> state_;
   std::unique_ptr<Allocation> reserve_;
   bool captures_;  // steps that come again; else their executors are kept
+  bool captures_prompts_;
   bool is_capturing_ = false;
   GraphCache<std::shared_ptr<CapturedModel>> graphs_;
   GraphCache<std::shared_ptr<Recording>> recordings_;

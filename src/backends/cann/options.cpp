@@ -72,6 +72,8 @@ constexpr std::array kOptions = {
                   check_matmul, "f32"},
     BackendOption{"peers", "copy directly between devices that can: on, off", check_on_off, "on"},
     BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
+    BackendOption{"prefill_graph", "capture steps of more than 64 tokens as well: on, off",
+                  check_on_off, "off"},
     BackendOption{"timeout",
                   "seconds that a wait for a device may last before the device counts as lost",
                   check_timeout, "600"},
@@ -95,6 +97,7 @@ CannOptions parse_options(const Options& options) {
   parsed.f32_products = std::ranges::find(kProductWords, matmul, &ProductWord::word)->math;
   parsed.peers = text("peers") == "on";
   parsed.pinned = text("pinned") == "on";
+  parsed.prefill_graph = text("prefill_graph") == "on";
   parsed.timeout = std::chrono::seconds(parse_number(text("timeout"), kMostSeconds));
   return parsed;
 }

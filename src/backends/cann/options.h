@@ -1,6 +1,6 @@
 // The options of CANN: "cann.graph", "cann.graphs", "cann.matmul", "cann.pinned", "cann.fuse",
 // "cann.deterministic", "cann.executors",
-// "cann.peers", "cann.timeout".
+// "cann.peers", "cann.prefill_graph", "cann.timeout".
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@ namespace shunt::cann {
 
 struct CannOptions {
   bool graph = true;             ///< capture steps and replay them
+  bool prefill_graph = false;    ///< those of many tokens, too
   std::size_t graphs = 12;       ///< captured ones of a stream
   std::size_t executors = 1024;  ///< of a run that are kept to be used again
   CubeMath f32_products = CubeMath::kKeep;
