@@ -131,22 +131,27 @@ void convert(Calls& calls, const StoredTensor& to, const StoredTensor& from) {
 
 void fill_exactly(Calls& calls, const StoredTensor& to, float value) {
   const std::array words = bits_of_number(to.type, value);
-  const std::int64_t bytes = static_cast<std::int64_t>(trait(to.type).block_bytes);
-  View::Dims sizes = to.sizes;
-  if (bytes == 8) {
-    sizes.insert(sizes.begin(), 2);
-    const View halves(DataType::kInt32, std::move(sizes), to.data);
-    calls.fill(halves.sliced(0, 0, 1), std::int64_t{words[0]});
-    calls.fill(halves.sliced(0, 1, 1), std::int64_t{words[1]});
-    return;
+  const auto fill = [&](DataType type, std::int64_t number) {
+    calls.fill(plain_view(to).as(type), number);
+  };
+  switch (trait(to.type).block_bytes) {
+    case 1:
+      return fill(DataType::kInt8, static_cast<std::int8_t>(words[0]));
+    case 2:
+      return fill(DataType::kInt16, static_cast<std::int16_t>(words[0]));
+    case 4:
+      return fill(DataType::kInt32, words[0]);
+    default:
+      break;
   }
-  const DataType type = bytes == 1   ? DataType::kInt8
-                        : bytes == 2 ? DataType::kInt16
-                                     : DataType::kInt32;
-  const std::int64_t number = bytes == 1   ? static_cast<std::int8_t>(words[0])
-                              : bytes == 2 ? static_cast<std::int16_t>(words[0])
-                                           : std::int64_t{words[0]};
-  calls.fill(View(type, std::move(sizes), to.data), number);
+  View::Dims sizes = to.sizes;
+  sizes.insert(sizes.begin(), 2);
+  View::Dims strides{1};
+  for (const std::int64_t stride : to.strides)
+    strides.push_back(stride / static_cast<std::int64_t>(sizeof(std::int32_t)));
+  const View halves(DataType::kInt32, std::move(sizes), std::move(strides), to.data);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    calls.fill(halves.sliced(0, static_cast<std::int64_t>(i), 1), std::int64_t{words[i]});
 }
 
 }  // namespace shunt::cann

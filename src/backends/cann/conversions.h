@@ -13,7 +13,7 @@ void convert(Calls& calls, const StoredTensor& to, const StoredTensor& from);
 /// F32 or F64 rounded to nearest even, in `to`, of integers. Saturates; not-a-number becomes 0.
 void round_to(Calls& calls, const View& to, const View& from);
 /// Sets all elements to a number, converted as cpy() does, bit by bit: also one that the chip's
-/// arithmetic does not have. `to`: contiguous, of any plain type.
+/// arithmetic does not have. `to`: of any plain type.
 void fill_exactly(Calls& calls, const StoredTensor& to, float value);
 
 }  // namespace shunt::cann

@@ -51,7 +51,7 @@ bool has_bf16(const NodeView& view) {
 
 Support CannKernel::supports(const NodeView& view, const CannTarget& target) const {
   Support answer = accepts(view, target);
-  if (answer && !target.chip->bf16 && has_bf16(view))
+  if (answer && !target.chip->bf16 && needs_bf16() && has_bf16(view))
     return Support::no(Refusal::kType, fmt::format("a {} has no BF16", target.chip->name));
   if (!answer || element_count(view.result().shape) == 0) return answer;
   CallPlan plan;

@@ -79,6 +79,9 @@ class CannKernel : public Kernel<CannTarget> {
   virtual double rounding_error(const NodeView&, const CannTarget&) const { return 0; }
   /// Device::largest_number() of a node.
   virtual double largest_number(const NodeView&, const CannTarget&) const;
+  /// Whether a chip without BF16 computes no node that has it. False where it is only moved, or
+  /// the upper half of F32.
+  virtual bool needs_bf16() const { return true; }
   /// The source whose memory the result may take, if it has the same type, shape and strides; -1:
   /// none.
   virtual int in_place_source() const { return -1; }

@@ -13,6 +13,7 @@ namespace {
 /// The sources are (dst, x, ...).
 class Copy : public CannKernel {
  public:
+  bool needs_bf16() const override { return false; }
   Support accepts(const NodeView& view, const CannTarget&) const override {
     return can_convert(view.source(1).dtype, view.source(0).dtype);
   }

@@ -11,6 +11,7 @@ class GetRows final : public CannKernel {
  public:
   const Op& op() const override { return get_rows_op(); }
 
+  bool needs_bf16() const override { return false; }
   Support accepts(const NodeView& view, const CannTarget&) const override {
     const Tensor& table = view.source(0);
     constexpr std::int64_t kMost = std::int64_t{1} << 31;

@@ -124,6 +124,7 @@ class Move final : public CannKernel {
  public:
   explicit Move(const MoveRow& row) : row_(row) {}
   const Op& op() const override { return row_.op(); }
+  bool needs_bf16() const override { return false; }
   Support accepts(const NodeView&, const CannTarget&) const override { return Support::yes(); }
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     row_.compute(calls, {node, moved_view(stored_source(node, 0), calls.chip()),
