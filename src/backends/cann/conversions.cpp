@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include <fmt/format.h>
+
 namespace shunt::cann {
 
 namespace {
@@ -105,11 +107,13 @@ void round_to(Calls& calls, const View& to, const View& from) {
   calls.copy(to, sum);
 }
 
-Support can_convert(DType from, DType to) {
+Support can_convert(DType from, DType to, const Chip& chip) {
   if (from == to) return Support::yes();
+  if (to == DType::kBF16 && !chip.bf16)
+    return Support::no(Refusal::kType, fmt::format("a {} does not round to BF16", chip.name));
   const auto refuse = [](std::string_view verb, DType type) {
-    return Support::no(Refusal::kType, "no operators of CANN " + std::string(verb) + " " +
-                                           std::string(to_string(type)));
+    return Support::no(Refusal::kType,
+                       fmt::format("no operators of CANN {} {}", verb, to_string(type)));
   };
   if (!has_elements(from)) return refuse("decode", from);
   return has_elements(to) ? Support::yes() : refuse("encode", to);

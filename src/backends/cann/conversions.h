@@ -5,8 +5,8 @@
 
 namespace shunt::cann {
 
-/// Whether convert() can, with the reason if not.
-Support can_convert(DType from, DType to);
+/// Whether convert() can on a chip, with the reason if not.
+Support can_convert(DType from, DType to, const Chip& chip);
 /// Writes elements, converted. Equal types are moved, whichever they are. Sizes are equal.
 void convert(Calls& calls, const StoredTensor& to, const StoredTensor& from);
 

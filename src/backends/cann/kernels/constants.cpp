@@ -12,6 +12,7 @@ namespace {
 class Fill final : public CannKernel {
  public:
   const Op& op() const override { return fill_op(); }
+  bool needs_bf16() const override { return false; }
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     fill_exactly(calls, stored_result(node), node.params<FillParams>().value);
   }

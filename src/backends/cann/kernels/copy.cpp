@@ -14,8 +14,8 @@ namespace {
 class Copy : public CannKernel {
  public:
   bool needs_bf16() const override { return false; }
-  Support accepts(const NodeView& view, const CannTarget&) const override {
-    return can_convert(view.source(1).dtype, view.source(0).dtype);
+  Support accepts(const NodeView& view, const CannTarget& target) const override {
+    return can_convert(view.source(1).dtype, view.source(0).dtype, *target.chip);
   }
 };
 

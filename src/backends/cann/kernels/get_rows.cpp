@@ -12,12 +12,12 @@ class GetRows final : public CannKernel {
   const Op& op() const override { return get_rows_op(); }
 
   bool needs_bf16() const override { return false; }
-  Support accepts(const NodeView& view, const CannTarget&) const override {
+  Support accepts(const NodeView& view, const CannTarget& target) const override {
     const Tensor& table = view.source(0);
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
     if (element_count({table.shape[1], table.shape[2], table.shape[3]}) >= kMost)
       return Support::no(Refusal::kShape, "the table has more rows than 32 bits can count");
-    return can_convert(table.dtype, view.result().dtype);
+    return can_convert(table.dtype, view.result().dtype, *target.chip);
   }
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
