@@ -57,9 +57,8 @@ RecurrenceUnits::RecurrenceUnits(Calls& calls, const Operands& node,
 void RecurrenceUnits::find_rows(const View& given, NodeId ends) {
   bool is_first = false;
   const auto row = [&](const char* name, std::int64_t size) {
-    const auto [view, is_new] =
-        calls_.shared(fmt::format("{} of {} units that end at {}", name, units_, ends),
-                      DataType::kInt32, {size});
+    const auto [view, is_new] = calls_.shared(
+        fmt::format("{} of {} units that end at {}", name, units_, ends), DataType::kInt32, {size});
     is_first = is_new;
     return view;
   };
@@ -106,7 +105,9 @@ void RecurrenceUnits::keep_rows(const View& numbers, std::int64_t count, const V
 }
 
 void RecurrenceUnits::fill_rows(const View& ends) {
-  const auto numbers = [&](View::Dims sizes) { return calls_.temporary(kNumber, std::move(sizes)); };
+  const auto numbers = [&](View::Dims sizes) {
+    return calls_.temporary(kNumber, std::move(sizes));
+  };
   const auto count_up = [&](std::int64_t size, double from = 0) {
     const View made = numbers({size});
     calls_(kArange, Scalar(from), Scalar(from + static_cast<double>(size)), Scalar(1.0F), made);
@@ -140,7 +141,8 @@ void RecurrenceUnits::fill_rows(const View& ends) {
   for (const View& each : {all_begins, all_ends, all_units}) calls_.fill(each, Scalar(0.0F));
   const View begins = all_begins.sliced(0, 0, sequences_);
   const View first_units = all_units.sliced(0, 0, sequences_);
-  if (sequences_ > 1) calls_.copy(begins.sliced(0, 1, sequences_ - 1), ends.sliced(0, 0, sequences_ - 1));
+  if (sequences_ > 1)
+    calls_.copy(begins.sliced(0, 1, sequences_ - 1), ends.sliced(0, 0, sequences_ - 1));
   calls_.copy(all_ends.sliced(0, 0, sequences_), ends);
   const View units = numbers({sequences_});  // of each sequence: 1 at least
   calls_(kDivs, add(ends, begins, -1, numbers({sequences_})), Scalar(per_unit), units);
@@ -161,10 +163,11 @@ void RecurrenceUnits::fill_rows(const View& ends) {
   const View first_unit = look_up(all_units, of_unit);
   const View is_first = numbers({units_});
   calls_(kEqTensor, unit, first_unit, is_first);
-  keep_rows(choose(of_unit, static_cast<double>(sequences_), is_first), sequences_ + 1, rows_.start);
+  keep_rows(choose(of_unit, static_cast<double>(sequences_), is_first), sequences_ + 1,
+            rows_.start);
   // The unit before, or the zeros after all units.
-  const View before = add(plus(unit, -1), is_first, static_cast<double>(units_ + 1),
-                          numbers({units_}));
+  const View before =
+      add(plus(unit, -1), is_first, static_cast<double>(units_ + 1), numbers({units_}));
   keep_rows(add(before, times(unit, is_first), -1, numbers({units_})), units_ + 1, rows_.before);
 
   // Tokens of units. The first of a unit is begin + steps * (unit - first unit).
@@ -218,8 +221,8 @@ View RecurrenceUnits::chunks(const View& tokens, bool last) const {
 View RecurrenceUnits::chunks_of_units(const View& units, bool last) const {
   const std::int64_t full = tokens_ / steps_;
   const View all = units.split(2, sequences_);
-  const View part = last ? all.sliced(3, full, 1).sliced(4, 0, tokens_ % steps_)
-                         : all.sliced(3, 0, full);
+  const View part =
+      last ? all.sliced(3, full, 1).sliced(4, 0, tokens_ % steps_) : all.sliced(3, 0, full);
   return part.permuted({0, 1, 4, 3, 2});
 }
 
@@ -266,8 +269,7 @@ void RecurrenceUnits::write_outputs(const View& outputs_of_units) {
   }
   if (!continues()) return calls_.copy(to, outputs_of_units.permuted({0, 1, 3, 2}));
   calls_.copy(chunks(to, false), chunks_of_units(outputs_of_units, false));
-  if (tokens_ % steps_ != 0)
-    calls_.copy(chunks(to, true), chunks_of_units(outputs_of_units, true));
+  if (tokens_ % steps_ != 0) calls_.copy(chunks(to, true), chunks_of_units(outputs_of_units, true));
 }
 
 void RecurrenceUnits::clear_outputs() {
@@ -318,8 +320,7 @@ View RecurrenceUnits::states(std::int64_t more) {
     make_start(made, sequences_, units_ - sequences_);
     return made;
   }
-  const View starts =
-      calls_.temporary(kNumber, {keys_, values_ + more, heads_, sequences_ + 1});
+  const View starts = calls_.temporary(kNumber, {keys_, values_ + more, heads_, sequences_ + 1});
   make_start(starts, sequences_, 1);
   select(starts, rows_.start, made.sliced(3, 0, units_));
   calls_.fill(made.sliced(3, units_, 1), Scalar(0.0F));
@@ -329,7 +330,8 @@ View RecurrenceUnits::states(std::int64_t more) {
 void RecurrenceUnits::carry(const View& states, const Add& add) {
   if (!has_ends_) {
     for (std::int64_t unit = sequences_; unit < units_; unit += sequences_)
-      add(states.sliced(3, unit, sequences_), states.sliced(3, unit - sequences_, sequences_), unit);
+      add(states.sliced(3, unit, sequences_), states.sliced(3, unit - sequences_, sequences_),
+          unit);
     return;
   }
   const View before = calls_.temporary(kNumber, with_last(states.sizes(), 1));

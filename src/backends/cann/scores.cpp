@@ -14,8 +14,7 @@ View slopes_of(Calls& calls, float max_bias, std::int64_t heads) {
   const View slopes =
       calls.constant(key, static_cast<std::size_t>(heads), [&](std::span<float> made) {
         for (std::size_t h = 0; h < made.size(); ++h)
-          made[h] = static_cast<float>(
-              alibi_slope(max_bias, heads, static_cast<std::int64_t>(h)));
+          made[h] = static_cast<float>(alibi_slope(max_bias, heads, static_cast<std::int64_t>(h)));
       });
   return slopes.reshaped({1, 1, heads, 1});
 }

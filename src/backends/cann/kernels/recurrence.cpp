@@ -76,12 +76,12 @@ RecurrenceTokens wkv6_tokens(Calls& calls, const Operands& node, RecurrenceUnits
   const auto of = [&](std::size_t source, float absent = 0) {
     return tokens_of(node, units, source, units.heads(), absent);
   };
-  return {.q = of(0),
-          .w = of(1, 1),
-          .k = of(2),
-          .v = of(3),
-          .bonus = calls.contiguous(node.source(4))
-                       .reshaped({units.keys(), 1, units.heads(), 1, 1})};
+  return {
+      .q = of(0),
+      .w = of(1, 1),
+      .k = of(2),
+      .v = of(3),
+      .bonus = calls.contiguous(node.source(4)).reshaped({units.keys(), 1, units.heads(), 1, 1})};
 }
 
 RecurrenceTokens wkv7_tokens(Calls&, const Operands& node, RecurrenceUnits& units) {
@@ -131,10 +131,8 @@ constexpr std::array kKinds = {
                    {.states = 4, .values_first = true},
                    linear_tokens,
                    scale_of_node<GatedLinearAttnParams>},
-    RecurrenceKind{gated_delta_net_op,
-                   {.states = 5},
-                   delta_tokens,
-                   scale_of_node<GatedDeltaNetParams>},
+    RecurrenceKind{
+        gated_delta_net_op, {.states = 5}, delta_tokens, scale_of_node<GatedDeltaNetParams>},
 };
 
 /// One token of each unit.
@@ -158,9 +156,9 @@ class RecurrenceRun {
     const std::int64_t more = continues && !is_diagonal_ ? units_.keys() : 0;
     const View all = units_.states(more);
     const std::int64_t columns = units_.values() + more;
-    const View states = all.sliced(3, 0, units_.units())
-                            .reshaped({units_.keys(), columns, heads_[0], heads_[1],
-                                       units_.units()});
+    const View states =
+        all.sliced(3, 0, units_.units())
+            .reshaped({units_.keys(), columns, heads_[0], heads_[1], units_.units()});
     products_ = math_.make(states.sizes());
     if (more > 0) tokens_.v = with_zeros(tokens_.v, more);
     const View outputs = math_.make(tokens_.v.sizes());
@@ -276,14 +274,14 @@ class RecurrenceRun {
 
   /// [K, V, H, n] with groups of heads.
   View grouped(const View& states) const {
-    return states.reshaped(
-        {states.size(0), states.size(1), heads_[0], heads_[1], states.size(3)});
+    return states.reshaped({states.size(0), states.size(1), heads_[0], heads_[1], states.size(3)});
   }
 
   void decay_before(const View& transitions, const View& after, const View& before,
                     std::int64_t unit) {
     if (carried_.elements() != before.elements()) carried_ = math_.make(grouped(before).sizes());
-    calls_(kMul, grouped(before), transitions.sliced(3, unit, before.size(3)).with_dim(1), carried_);
+    calls_(kMul, grouped(before), transitions.sliced(3, unit, before.size(3)).with_dim(1),
+           carried_);
     calls_(kInplaceAdd, grouped(after), carried_, Scalar(1.0F));
   }
 
@@ -336,8 +334,8 @@ class RecurrenceRun {
   }
 
   void finish(const View& outputs, const View& states) {
-    units_.write_outputs(outputs.reshaped(
-        {units_.values(), units_.heads(), units_.units(), units_.steps()}));
+    units_.write_outputs(
+        outputs.reshaped({units_.values(), units_.heads(), units_.units(), units_.steps()}));
     units_.write_states(states);
   }
 

@@ -1,4 +1,4 @@
-#include "backends/cann/products.h"
+#include "backends/cann/split_products.h"
 
 #include <algorithm>
 
@@ -74,8 +74,7 @@ void Products::low_part(const View& from, const View& high, const View& spare,
 }
 
 void Products::multiply(const Factor& a, const Factor& b, const View& out) const {
-  multiply(a, b, out,
-           narrow_ || split_ ? calls_.temporary(DataType::kFloat, out.sizes()) : View());
+  multiply(a, b, out, narrow_ || split_ ? calls_.temporary(DataType::kFloat, out.sizes()) : View());
 }
 
 void Products::multiply(const Factor& a, const Factor& b, const View& out,
