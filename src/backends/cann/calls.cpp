@@ -246,6 +246,10 @@ void Calls::Call::add_text(const std::vector<View>& views) {
   for (const View& view : views) add_text(view);
   key_ += "end;";
 }
+void Calls::Call::add_text(const std::optional<std::vector<View>>& views) {
+  if (views) return add_text(*views);
+  key_ += "none;";
+}
 void Calls::Call::add_text(const Scalar& scalar) {
   if (calls_.launches_) return;
   fmt::format_to(std::back_inserter(key_), "{}={};", to_text(scalar.type), scalar.value);
@@ -333,6 +337,10 @@ TensorListHandle Calls::Call::create(const std::vector<View>& views) {
     for (const AclTensor* member : members) (void)symbols.destroy_tensor(member);
   }
   return keep(list, symbols.destroy_tensor_list);  // which destroys its members
+}
+
+TensorListHandle Calls::Call::create(const std::optional<std::vector<View>>& views) {
+  return views ? create(*views) : nullptr;
 }
 
 ScalarHandle Calls::Call::create(const Scalar& scalar) {

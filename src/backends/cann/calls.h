@@ -86,6 +86,8 @@ class Calls {
   void fail(Error error);
   /// Without launches: of an error, what the device lacks.
   Refusal refusal() const { return refusal_; }
+  /// Whether calls are only asked for. Calls that sizes of a run may need belong to the plan.
+  bool is_plan() const { return !launches_; }
   const Chip& chip() const { return context_.runtime().chip(); }
 
   /// Calls an operator. Left out if a result has no elements. A result with gaps must not be one
@@ -118,6 +120,19 @@ class Calls {
     (*this)(op, given...);
     return true;
   }
+
+  /// Temporaries that are made while one lives are free afterwards, as calls run in order.
+  class Scope {
+   public:
+    explicit Scope(Calls& calls) : calls_(calls), before_(calls.temporary_) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() { calls_.temporary_ = before_; }
+
+   private:
+    Calls& calls_;
+    std::size_t before_;
+  };
 
   /// Memory for a contiguous result within the node.
   View temporary(DataType type, View::Dims sizes);
@@ -178,6 +193,7 @@ class Calls {
     void add_text(const View& view);
     void add_text(const std::optional<View>& view);
     void add_text(const std::vector<View>& views);
+    void add_text(const std::optional<std::vector<View>>& views);
     void add_text(const Scalar& scalar);
     void add_text(const std::optional<Scalar>& scalar);
     void add_text(const std::vector<std::int64_t>& values);
@@ -192,6 +208,7 @@ class Calls {
     TensorHandle create(const View& view);
     TensorHandle create(const std::optional<View>& view);
     TensorListHandle create(const std::vector<View>& views);
+    TensorListHandle create(const std::optional<std::vector<View>>& views);
     ScalarHandle create(const Scalar& scalar);
     ScalarHandle create(const std::optional<Scalar>& scalar);
     IntArrayHandle create(const std::vector<std::int64_t>& values);

@@ -69,6 +69,7 @@ CannDevice::CannDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info,
       target_{&context_->runtime().chip(), context_.get(), options.f32_products},
       table_(kKernelFiles),
       memory_(info_.name, context_, info_.memory_total),
+      weights_(info_.name + " weights", memory_, *target_.chip),
       staging_(info_.name + " pinned",
                [context = std::shared_ptr<const DeviceContext>(context_)](std::size_t bytes) {
                  return allocate_pinned(context, bytes);

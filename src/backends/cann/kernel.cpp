@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cann/weight_memory.h"
 #include "shunt/message.h"
 
 namespace shunt::cann {
@@ -50,6 +51,13 @@ bool has_bf16(const NodeView& view) {
 }  // namespace
 
 Support CannKernel::supports(const NodeView& view, const CannTarget& target) const {
+  for (std::size_t i = 0; i < view.node().sources.size(); ++i) {
+    if (!view.has_source(i) || !is_rearranged(view, i)) continue;
+    if (view.is_view(i) || !reads_rearranged(view, i)) {
+      return Support::no(Refusal::kLayout, fmt::format("it can't read source {} in {} memory", i,
+                                                       view.source_memory(i)->name()));
+    }
+  }
   Support answer = accepts(view, target);
   if (answer && !target.chip->bf16 && needs_bf16() && has_bf16(view))
     return Support::no(Refusal::kType, fmt::format("a {} has no BF16", target.chip->name));

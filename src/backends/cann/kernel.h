@@ -73,6 +73,8 @@ class CannKernel : public Kernel<CannTarget> {
   /// What compute() can't do, whatever the chip. By default all that the op allows, of types that
   /// the vendor has.
   virtual Support accepts(const NodeView& view, const CannTarget& target) const;
+  /// Whether compute() reads a source of such a node that is_rearranged().
+  virtual bool reads_rearranged(const NodeView&, std::size_t) const { return false; }
   /// Calls the operators. The result is not empty; sources may be.
   virtual void compute(Calls& calls, const Operands& node, const CannTarget& target) const = 0;
   /// Device::rounding_error() of a node: above 0 where numbers are coarser than F32.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend_support/packed_memory.h"
 #include "backends/cann/calls.h"
 #include "device/range.h"
 #include "shunt/message.h"
@@ -105,6 +106,8 @@ Result<std::shared_ptr<std::byte>> allocate_pinned(std::shared_ptr<const DeviceC
 }
 
 DevicePointer device_address(const Address& at) {
+  if (at.buffer == nullptr) return nullptr;
+  if (Buffer* const bytes = packed_bytes_of(*at.buffer)) return device_address({bytes, at.offset});
   const auto* const own = dynamic_cast<const DeviceBuffer*>(at.buffer);
   return own == nullptr ? nullptr : own->address() + at.offset;
 }

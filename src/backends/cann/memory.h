@@ -59,7 +59,8 @@ class DeviceMemory final : public BufferType {
 Result<std::shared_ptr<std::byte>> allocate_pinned(std::shared_ptr<const DeviceContext> context,
                                                    std::size_t bytes);
 
-/// Where the device finds a tensor in DeviceMemory; null for other memory.
+/// Where the device finds a tensor in DeviceMemory, or in packed memory of that; null for other
+/// memory.
 DevicePointer device_address(const Address& at);
 
 }  // namespace shunt::cann

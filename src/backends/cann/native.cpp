@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend_support/packed_memory.h"
 #include "shunt/message.h"
 
 namespace shunt::cann {
@@ -301,6 +302,10 @@ Result<DevicePointer> CannStream::at_least(std::size_t bytes) {
 
 Status CannStream::write(std::uint64_t, Address to, std::span<const std::byte> from) {
   if (from.empty()) return ok();
+  if (packed_bytes_of(*to.buffer) != nullptr) {
+    SHUNT_TRY(finish());
+    return to.buffer->write(to.offset, from);
+  }
   return submit<&Symbols::memcpy_async>(static_cast<void*>(device_address(to)), from.size(),
                                         static_cast<const void*>(from.data()), from.size(),
                                         CopyKind::kToDevice, state_->handle());
@@ -308,6 +313,10 @@ Status CannStream::write(std::uint64_t, Address to, std::span<const std::byte> f
 
 Status CannStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
   if (to.empty()) return ok();
+  if (packed_bytes_of(*from.buffer) != nullptr) {
+    SHUNT_TRY(finish());
+    return from.buffer->read(from.offset, to);
+  }
   return submit<&Symbols::memcpy_async>(static_cast<void*>(to.data()), to.size(),
                                         static_cast<const void*>(device_address(from)), to.size(),
                                         CopyKind::kToHost, state_->handle());
@@ -315,9 +324,18 @@ Status CannStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
 
 Status CannStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return ok();
+  if (packed_bytes_of(*to.buffer) != nullptr) {
+    SHUNT_TRY(finish());
+    return shunt::copy(to, from, bytes);
+  }
   return submit<&Symbols::memcpy_async>(static_cast<void*>(device_address(to)), bytes,
                                         static_cast<const void*>(device_address(from)), bytes,
                                         CopyKind::kOnDevice, state_->handle());
+}
+
+Status CannStream::finish() {
+  SHUNT_ASSIGN(const bool done, state_->collect(context_->health()->timeout()));
+  return done ? ok() : Status(fail(ErrorCode::kDevice, "the stream has work that does not end"));
 }
 
 bool CannStream::copies_rows(const CopyShape& shape) const {
@@ -329,7 +347,8 @@ bool CannStream::copies_rows(const CopyShape& shape) const {
 Status CannStream::write_2d(std::uint64_t task, Address to, const std::byte* from,
                             const CopyShape& shape) {
   if (shape.rows == 0 || shape.bytes == 0) return ok();
-  if (!copies_rows(shape)) return NativeStream::write_2d(task, to, from, shape);
+  if (!copies_rows(shape) || packed_bytes_of(*to.buffer) != nullptr)
+    return NativeStream::write_2d(task, to, from, shape);
   return submit<&Symbols::memcpy_2d_async>(
       static_cast<void*>(device_address(to)), shape.to_pitch, static_cast<const void*>(from),
       shape.from_pitch, shape.bytes, shape.rows, CopyKind::kToDevice, state_->handle());
@@ -338,7 +357,8 @@ Status CannStream::write_2d(std::uint64_t task, Address to, const std::byte* fro
 Status CannStream::read_2d(std::uint64_t task, std::byte* to, Address from,
                            const CopyShape& shape) {
   if (shape.rows == 0 || shape.bytes == 0) return ok();
-  if (!copies_rows(shape)) return NativeStream::read_2d(task, to, from, shape);
+  if (!copies_rows(shape) || packed_bytes_of(*from.buffer) != nullptr)
+    return NativeStream::read_2d(task, to, from, shape);
   return submit<&Symbols::memcpy_2d_async>(
       static_cast<void*>(to), shape.to_pitch, static_cast<const void*>(device_address(from)),
       shape.from_pitch, shape.bytes, shape.rows, CopyKind::kToHost, state_->handle());

@@ -100,6 +100,8 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   template <auto Member, class... Arguments>
   Status submit(Arguments... arguments);
   Result<DevicePointer> at_least(std::size_t bytes) override;
+  /// Waits for all work. Its failures stay known.
+  Status finish();
   bool copies_rows(const CopyShape& shape) const;
   /// Owned by the cache, and destroyed once the stream is idle.
   template <class T>

@@ -59,6 +59,14 @@ struct ListIn {
   using Abi = const AclTensorList*;
   using Given = std::vector<View>;
 };
+struct MaybeList {
+  using Abi = const AclTensorList*;
+  using Given = std::optional<std::vector<View>>;
+};
+struct ListOut {
+  using Abi = const AclTensorList*;
+  using Given = std::vector<View>;
+};
 /// A value that is passed on as it is.
 template <class T>
 struct Plain {
@@ -217,6 +225,11 @@ inline constexpr VendorOp<In, In, Out, Cube> kBatchMatMul{"BatchMatMul", true};
 /// x, weight, scale, offset, scale and offset of the result, bias, group, result.
 inline constexpr VendorOp<In, In, In, MaybeIn, MaybeIn, MaybeIn, MaybeIn, Int32, Out>
     kWeightQuantBatchMatmulV2{"WeightQuantBatchMatmulV2", true};
+/// Rows of x times matrices of a weight: x, weight, bias, scale, offset, scale and offset of the
+/// weight, ends of the groups, whether there is one result, dimension of the groups, result.
+inline constexpr VendorOp<ListIn, ListIn, MaybeList, MaybeList, MaybeList, MaybeList, MaybeList,
+                          MaybeIn, Integer, Integer, ListOut>
+    kGroupedMatmulV3{"GroupedMatmulV3", true};
 inline constexpr VendorOp<Out> kTransMatmulWeight{"TransMatmulWeight"};
 
 // Rope: mode 0 turns halves, 1 neighbours.

@@ -1,0 +1,84 @@
+#include "backends/cann/weight_parts.h"
+
+namespace shunt::cann {
+
+WeightParts weight_parts(const Operands& node, std::size_t source) {
+  const Tensor& tensor = node.tensor(source);
+  const WeightLayout layout = layout_of(tensor);
+  const Sizes sizes = node.sizes(source);
+  const DevicePointer data = node.data(source);
+  return {{layout.code, {sizes[0], sizes[1], sizes[2]}, data},
+          {DataType::kFloat16,
+           {sizes[0] / kScaledElements, sizes[1], sizes[2]},
+           data == nullptr ? nullptr : data + layout.scales_at}};
+}
+
+WeightParts WeightParts::matrices(std::int64_t first, std::int64_t count) const {
+  return {codes.sliced(2, first, count), scales.sliced(2, first, count)};
+}
+
+namespace {
+
+View pick(Calls& calls, const View& from, const View& indices) {
+  const View picked = calls.temporary(from.type(), {from.size(0), from.size(1), indices.size(0)});
+  calls(kIndexSelect, from, from.vendor_dim(2), indices, picked);
+  return picked;
+}
+
+/// Numbers of 4 bits as bytes of two, along dimension 0; the vendor moves no single ones.
+View as_bytes(const View& codes) {
+  return {DataType::kUint8, {codes.size(0) / 2, codes.size(1), codes.size(2)}, codes.data()};
+}
+
+}  // namespace
+
+WeightParts pick_matrices(Calls& calls, const WeightParts& weight, const View& indices) {
+  const bool in_bytes = weight.codes.type() == DataType::kInt4;
+  const View codes = pick(calls, in_bytes ? as_bytes(weight.codes) : weight.codes, indices);
+  View::Dims sizes = codes.sizes();
+  sizes[0] = weight.codes.size(0);
+  return {{weight.codes.type(), std::move(sizes), codes.data()},
+          pick(calls, weight.scales, indices)};
+}
+
+namespace {
+
+/// Numbers of 4 bits as F16.
+View read_int4(Calls& calls, const View& codes) {
+  const View bytes = as_bytes(codes);
+  const auto made = [&](auto call) {
+    View result = calls.temporary(DataType::kFloat16, bytes.sizes());
+    call(result);
+    return result;
+  };
+  // Halves of a byte from 0 to 15: those from 8 on are negative.
+  const View whole = calls.cast(bytes, DataType::kFloat16);
+  const View shifted = made([&](const View& to) { calls(kMuls, whole, 1.0F / 16, to); });
+  const View high = made([&](const View& to) { calls(kFloor, shifted, to); });
+  const View low = made([&](const View& to) { calls(kSub, whole, high, Scalar(16.0F), to); });
+  const View numbers =
+      calls.temporary(DataType::kFloat16, {2, bytes.size(0), bytes.size(1), bytes.size(2)});
+  calls.copy(numbers.sliced(0, 0, 1).without(0), low);
+  calls.copy(numbers.sliced(0, 1, 1).without(0), high);
+  // n - 16 * floor(n / 8)
+  const View eighths = calls.temporary(DataType::kFloat16, numbers.sizes());
+  calls(kMuls, numbers, 1.0F / 8, eighths);
+  calls(kFloor, eighths, eighths);
+  const View result = calls.temporary(DataType::kFloat16, numbers.sizes());
+  calls(kSub, numbers, eighths, Scalar(16.0F), result);
+  return result.reshaped(codes.sizes());
+}
+
+}  // namespace
+
+View dequantize(Calls& calls, const WeightParts& weight) {
+  const View numbers = weight.codes.type() == DataType::kInt4
+                           ? read_int4(calls, weight.codes)
+                           : calls.cast(weight.codes, DataType::kFloat16);
+  const View result = calls.temporary(DataType::kFloat16, numbers.sizes());
+  calls(kMul, numbers.split(0, kScaledElements), weight.scales.with_dim(0),
+        result.split(0, kScaledElements));
+  return result;
+}
+
+}  // namespace shunt::cann
