@@ -15,7 +15,7 @@ namespace shunt::cann {
 namespace {
 
 constexpr int kF16Bits = 11;
-constexpr double kLargestF16 = 65504;
+constexpr double kMostF16 = 65504;
 
 struct BitsRow {
   DataType type;
@@ -109,7 +109,7 @@ double group_rounding(const Tensor& result, const ProductNumbers& numbers) {
 }
 
 double largest_of(DataType type, const Chip& chip) {
-  return type == DataType::kFloat16 && chip.saturates ? kLargestF16
+  return type == DataType::kFloat16 && chip.saturates ? kMostF16
                                                       : std::numeric_limits<double>::infinity();
 }
 

@@ -10,40 +10,40 @@ namespace shunt::cann {
 
 namespace {
 
-constexpr std::size_t kElements = 32;
-constexpr std::size_t kScaleBytes = 2;
+constexpr std::size_t kCodedElements = 32;
+constexpr std::size_t kCodeScaleBytes = 2;
 /// Blocks that are rearranged before they are copied.
-constexpr std::size_t kAtOnce = std::size_t{1} << 16;
+constexpr std::size_t kCodedAtOnce = std::size_t{1} << 16;
 
 void copy_bytes(const std::byte* from, std::byte* to) {
-  std::memcpy(to, from, kElements);
+  std::memcpy(to, from, kCodedElements);
 }
 
 // Q4_0: byte j of a block has element j in its low half and element j + 16 in its high half, each
 // 8 above its number. In two's complement that is the number with its upper bit inverted.
-constexpr std::size_t kHalf = kElements / 2;
+constexpr std::size_t kHalfCodes = kCodedElements / 2;
 constexpr std::byte kUpperBits{0x88};
-constexpr std::byte kLow{0x0F};
+constexpr std::byte kLowBits{0x0F};
 
 void split_q4_0(const std::byte* block, std::byte* codes) {
-  for (std::size_t i = 0; i < kHalf; i += 2) {
-    codes[i / 2] = ((block[i] & kLow) | (block[i + 1] << 4)) ^ kUpperBits;
-    codes[(kHalf + i) / 2] = ((block[i] >> 4) | (block[i + 1] & ~kLow)) ^ kUpperBits;
+  for (std::size_t i = 0; i < kHalfCodes; i += 2) {
+    codes[i / 2] = ((block[i] & kLowBits) | (block[i + 1] << 4)) ^ kUpperBits;
+    codes[(kHalfCodes + i) / 2] = ((block[i] >> 4) | (block[i + 1] & ~kLowBits)) ^ kUpperBits;
   }
 }
 
 void join_q4_0(const std::byte* codes, std::byte* block) {
-  for (std::size_t i = 0; i < kHalf; i += 2) {
+  for (std::size_t i = 0; i < kHalfCodes; i += 2) {
     const std::byte low = codes[i / 2] ^ kUpperBits;
-    const std::byte high = codes[(kHalf + i) / 2] ^ kUpperBits;
-    block[i] = (low & kLow) | (high << 4);
-    block[i + 1] = (low >> 4) | (high & ~kLow);
+    const std::byte high = codes[(kHalfCodes + i) / 2] ^ kUpperBits;
+    block[i] = (low & kLowBits) | (high << 4);
+    block[i + 1] = (low >> 4) | (high & ~kLowBits);
   }
 }
 
-constexpr std::array kFormats = {
-    CodeFormat{DType::kQ8_0, DataType::kInt8, kElements, copy_bytes, copy_bytes},
-    CodeFormat{DType::kQ4_0, DataType::kInt4, kHalf, split_q4_0, join_q4_0}};
+constexpr std::array kCodeFormats = {
+    CodeFormat{DType::kQ8_0, DataType::kInt8, kCodedElements, copy_bytes, copy_bytes},
+    CodeFormat{DType::kQ4_0, DataType::kInt4, kHalfCodes, split_q4_0, join_q4_0}};
 
 /// Written and read in any range. Blocks of which a part is written are read first.
 class RearrangedWeight final : public PackedTensor {
@@ -51,7 +51,7 @@ class RearrangedWeight final : public PackedTensor {
   RearrangedWeight(const CodeFormat& format, std::size_t blocks, Buffer& memory,
                    std::size_t codes_at, std::size_t scales_at)
       : format_(format),
-        block_bytes_(kScaleBytes + format.code_bytes),
+        block_bytes_(kCodeScaleBytes + format.code_bytes),
         blocks_(blocks),
         memory_(memory),
         codes_at_(codes_at),
@@ -101,7 +101,7 @@ class RearrangedWeight final : public PackedTensor {
       const std::size_t block = at / block_bytes_;
       const std::size_t in_block = at % block_bytes_;
       const std::size_t blocks = in_block != 0 ? 0 : (end - at) / block_bytes_;
-      const std::size_t taken = blocks > 0 ? std::min(blocks, kAtOnce) * block_bytes_
+      const std::size_t taken = blocks > 0 ? std::min(blocks, kCodedAtOnce) * block_bytes_
                                            : std::min(end - at, block_bytes_ - in_block);
       SHUNT_TRY(blocks > 0 ? whole(block, at - offset, taken)
                            : piece(block, in_block, at - offset, taken));
@@ -113,26 +113,26 @@ class RearrangedWeight final : public PackedTensor {
   Status write_blocks(std::size_t first, std::span<const std::byte> plain) {
     const std::size_t count = plain.size() / block_bytes_;
     std::vector<std::byte> codes(count * format_.code_bytes);
-    std::vector<std::byte> scales(count * kScaleBytes);
+    std::vector<std::byte> scales(count * kCodeScaleBytes);
     for (std::size_t i = 0; i < count; ++i) {
       const std::byte* const block = plain.data() + i * block_bytes_;
-      std::memcpy(scales.data() + i * kScaleBytes, block, kScaleBytes);
-      format_.split(block + kScaleBytes, codes.data() + i * format_.code_bytes);
+      std::memcpy(scales.data() + i * kCodeScaleBytes, block, kCodeScaleBytes);
+      format_.split(block + kCodeScaleBytes, codes.data() + i * format_.code_bytes);
     }
     SHUNT_TRY(memory_.write(codes_at_ + first * format_.code_bytes, codes));
-    return memory_.write(scales_at_ + first * kScaleBytes, scales);
+    return memory_.write(scales_at_ + first * kCodeScaleBytes, scales);
   }
 
   Status read_blocks(std::size_t first, std::span<std::byte> plain) {
     const std::size_t count = plain.size() / block_bytes_;
     std::vector<std::byte> codes(count * format_.code_bytes);
-    std::vector<std::byte> scales(count * kScaleBytes);
+    std::vector<std::byte> scales(count * kCodeScaleBytes);
     SHUNT_TRY(memory_.read(codes_at_ + first * format_.code_bytes, codes));
-    SHUNT_TRY(memory_.read(scales_at_ + first * kScaleBytes, scales));
+    SHUNT_TRY(memory_.read(scales_at_ + first * kCodeScaleBytes, scales));
     for (std::size_t i = 0; i < count; ++i) {
       std::byte* const block = plain.data() + i * block_bytes_;
-      std::memcpy(block, scales.data() + i * kScaleBytes, kScaleBytes);
-      format_.join(codes.data() + i * format_.code_bytes, block + kScaleBytes);
+      std::memcpy(block, scales.data() + i * kCodeScaleBytes, kCodeScaleBytes);
+      format_.join(codes.data() + i * format_.code_bytes, block + kCodeScaleBytes);
     }
     return ok();
   }
@@ -149,8 +149,8 @@ class RearrangedWeight final : public PackedTensor {
 }  // namespace
 
 const CodeFormat* find_code_format(DType type) {
-  const auto* const found = std::ranges::find(kFormats, type, &CodeFormat::type);
-  return found == kFormats.end() ? nullptr : found;
+  const auto* const found = std::ranges::find(kCodeFormats, type, &CodeFormat::type);
+  return found == kCodeFormats.end() ? nullptr : found;
 }
 
 std::unique_ptr<PackedTensor> make_rearranged(const CodeFormat& format, std::size_t blocks,

@@ -19,14 +19,14 @@ WeightParts WeightParts::matrices(std::int64_t first, std::int64_t count) const 
 
 namespace {
 
-View pick(Calls& calls, const View& from, const View& indices) {
+View pick_part(Calls& calls, const View& from, const View& indices) {
   const View picked = calls.temporary(from.type(), {from.size(0), from.size(1), indices.size(0)});
   calls(kIndexSelect, from, from.vendor_dim(2), indices, picked);
   return picked;
 }
 
 /// Numbers of 4 bits as bytes of two, along dimension 0; the vendor moves no single ones.
-View as_bytes(const View& codes) {
+View pairs_of(const View& codes) {
   return {DataType::kUint8, {codes.size(0) / 2, codes.size(1), codes.size(2)}, codes.data()};
 }
 
@@ -34,18 +34,18 @@ View as_bytes(const View& codes) {
 
 WeightParts pick_matrices(Calls& calls, const WeightParts& weight, const View& indices) {
   const bool in_bytes = weight.codes.type() == DataType::kInt4;
-  const View codes = pick(calls, in_bytes ? as_bytes(weight.codes) : weight.codes, indices);
+  const View codes = pick_part(calls, in_bytes ? pairs_of(weight.codes) : weight.codes, indices);
   View::Dims sizes = codes.sizes();
   sizes[0] = weight.codes.size(0);
   return {{weight.codes.type(), std::move(sizes), codes.data()},
-          pick(calls, weight.scales, indices)};
+          pick_part(calls, weight.scales, indices)};
 }
 
 namespace {
 
 /// Numbers of 4 bits as F16.
 View read_int4(Calls& calls, const View& codes) {
-  const View bytes = as_bytes(codes);
+  const View bytes = pairs_of(codes);
   const auto made = [&](auto call) {
     View result = calls.temporary(DataType::kFloat16, bytes.sizes());
     call(result);

@@ -11,40 +11,40 @@ namespace shunt::cann {
 
 namespace {
 
-constexpr std::size_t kW = 0;
-constexpr std::size_t kX = 1;
-constexpr std::size_t kIds = 2;
+constexpr std::size_t kExpertW = 0;
+constexpr std::size_t kExpertX = 1;
+constexpr std::size_t kExpertIds = 2;
 
 /// Up to so many columns get copies of their matrices.
 constexpr std::int64_t kFewColumns = 16;
 /// Elements of matrices that are copied or decoded at once.
 constexpr std::int64_t kCopiedElements = kDecodedElements;
 constexpr std::int64_t kDecodedForGroups = std::int64_t{1} << 28;
-constexpr std::int64_t kMostGroups = 1024;
+constexpr std::int64_t kMostExpertGroups = 1024;
 
 /// The matrices [K, M, E] of a node.
 class Experts {
  public:
   Experts(const Operands& node, const ProductNumbers& numbers)
-      : node_(node), numbers_(numbers), rearranged_(cann::is_rearranged(node.view(), kW)) {
-    const Sizes sizes = node.sizes(kW);
+      : node_(node), numbers_(numbers), rearranged_(cann::is_rearranged(node.view(), kExpertW)) {
+    const Sizes sizes = node.sizes(kExpertW);
     k = sizes[0];
     m = sizes[1];
     count = sizes[2];
   }
   bool is_rearranged() const { return rearranged_; }
   /// Whether matrices are decoded before they are multiplied.
-  bool is_decoded() const { return rearranged_ || has_blocks(node_.dtype(kW)); }
+  bool is_decoded() const { return rearranged_ || has_blocks(node_.dtype(kExpertW)); }
 
-  WeightParts parts() const { return weight_parts(node_, kW); }
+  WeightParts parts() const { return weight_parts(node_, kExpertW); }
   /// Copies by index, as a factor: [K, M, N].
   View pick(Calls& calls, const View& indices) const {
-    if (has_blocks(node_.dtype(kW))) {
-      const View moved = moved_view(stored_source(node_, kW), calls.chip()).without(3);
-      const StoredTensor picked = stored_in(node_.dtype(kW), select(calls, moved, indices));
+    if (has_blocks(node_.dtype(kExpertW))) {
+      const View moved = moved_view(stored_source(node_, kExpertW), calls.chip()).without(3);
+      const StoredTensor picked = stored_in(node_.dtype(kExpertW), select(calls, moved, indices));
       return dequantize(calls, picked, numbers_.type);
     }
-    const View w = node_.source(kW).without(3);
+    const View w = node_.source(kExpertW).without(3);
     const bool turned = !w.is_contiguous() && w.transposed().is_contiguous();
     const View picked =
         product_factor(calls, select(calls, turned ? w.transposed() : w, indices), numbers_.type);
@@ -53,9 +53,10 @@ class Experts {
   /// Matrices [first, first + n), as a factor.
   View range(Calls& calls, std::int64_t first, std::int64_t n) const {
     if (rearranged_) return dequantize(calls, parts().matrices(first, n));
-    if (!has_blocks(node_.dtype(kW)))
-      return product_factor(calls, node_.source(kW).without(3).sliced(2, first, n), numbers_.type);
-    StoredTensor part = stored_source(node_, kW);
+    if (!has_blocks(node_.dtype(kExpertW)))
+      return product_factor(calls, node_.source(kExpertW).without(3).sliced(2, first, n),
+                            numbers_.type);
+    StoredTensor part = stored_source(node_, kExpertW);
     if (part.data != nullptr) part.data += first * part.strides[2];
     part.sizes[2] = n;
     return dequantize(calls, part, numbers_.type).without(3);
@@ -120,8 +121,8 @@ void multiply_groups(Calls& calls, const View& w, const View& x, const View& end
 /// Experts whose columns are multiplied at once.
 std::int64_t groups_at_once(const Experts& experts) {
   const std::int64_t decoded = kDecodedForGroups / (experts.k * experts.m);
-  return std::clamp<std::int64_t>(experts.is_decoded() ? decoded : kMostGroups, 1,
-                                  std::min(experts.count, kMostGroups));
+  return std::clamp<std::int64_t>(experts.is_decoded() ? decoded : kMostExpertGroups, 1,
+                                  std::min(experts.count, kMostExpertGroups));
 }
 
 /// Whether the chip multiplies groups of these sizes.
@@ -136,12 +137,12 @@ bool has_groups(const CannTarget& target, const ProductNumbers& numbers, const E
   return static_cast<bool>(calls.status());
 }
 
-View made(Calls& calls, DataType type, const View& like) {
+View like(Calls& calls, DataType type, const View& like) {
   return calls.temporary(type, like.sizes());
 }
 
 View sorted_order(Calls& calls, const View& keys) {
-  const View order = made(calls, DataType::kInt64, keys);
+  const View order = like(calls, DataType::kInt64, keys);
   calls(kArgsort, keys, keys.vendor_dim(0), false, order);
   return calls.cast(order, DataType::kInt32);
 }
@@ -150,17 +151,17 @@ View sorted_order(Calls& calls, const View& keys) {
 View keys_of(Calls& calls, const View& ids, std::int64_t first, std::int64_t n) {
   const auto number = [](std::int64_t value) { return Scalar(static_cast<double>(value)); };
   const View all = calls.cast(ids, DataType::kFloat);
-  const View from = made(calls, DataType::kFloat, all);
-  const View below = made(calls, DataType::kFloat, all);
-  const View inside = made(calls, DataType::kFloat, all);
+  const View from = like(calls, DataType::kFloat, all);
+  const View below = like(calls, DataType::kFloat, all);
+  const View inside = like(calls, DataType::kFloat, all);
   calls(kGeScalar, all, number(first), from);
   calls(kLtScalar, all, number(first + n), below);
   calls(kMul, from, below, inside);
-  const View shifted = made(calls, DataType::kFloat, all);
+  const View shifted = like(calls, DataType::kFloat, all);
   calls(kAdds, all, number(-first - n), number(1), shifted);
-  const View kept = made(calls, DataType::kFloat, all);
+  const View kept = like(calls, DataType::kFloat, all);
   calls(kMul, shifted, inside, kept);
-  const View keys = made(calls, DataType::kFloat, all);
+  const View keys = like(calls, DataType::kFloat, all);
   calls(kAdds, kept, number(n), number(1), keys);
   return keys;
 }
@@ -178,7 +179,7 @@ View ends_of(Calls& calls, const View& keys, std::int64_t n) {
 
 /// Rows of a matrix by index.
 View rows_at(Calls& calls, const View& matrix, const View& indices) {
-  const View rows = made(calls, matrix.type(), matrix);
+  const View rows = like(calls, matrix.type(), matrix);
   calls(kIndexSelect, matrix, matrix.vendor_dim(1), indices, rows);
   return rows;
 }
@@ -209,26 +210,29 @@ void multiply_sorted(Calls& calls, const ProductNumbers& numbers, const Experts&
 class MatmulId final : public CannKernel {
  public:
   const Op& op() const override { return matmul_id_op(); }
-  bool reads_rearranged(const NodeView&, std::size_t source) const override { return source == kW; }
+  bool reads_rearranged(const NodeView&, std::size_t source) const override {
+    return source == kExpertW;
+  }
   Support accepts(const NodeView& view, const CannTarget& target) const override {
-    return product_support(view, kW, target);
+    return product_support(view, kExpertW, target);
   }
   double rounding_error(const NodeView& view, const CannTarget& target) const override {
-    const DType w = view.source(kW).dtype;
+    const DType w = view.source(kExpertW).dtype;
     if (trait(w).quantized) return 0;  // the op allows as much
     const ProductNumbers numbers = product_numbers(w, target);
-    return product_rounding(view, kW, kX, numbers, *target.chip) +
+    return product_rounding(view, kExpertW, kExpertX, numbers, *target.chip) +
            group_rounding(view.result(), numbers);
   }
   double largest_number(const NodeView& view, const CannTarget& target) const override {
-    const ProductNumbers numbers = product_numbers(view.source(kW).dtype, target);
+    const ProductNumbers numbers = product_numbers(view.source(kExpertW).dtype, target);
     return largest_of(numbers.type, *target.chip);
   }
 
   void compute(Calls& calls, const Operands& node, const CannTarget& target) const override {
-    const ProductNumbers numbers = product_numbers(node.dtype(kW), target);
+    const ProductNumbers numbers = product_numbers(node.dtype(kExpertW), target);
     const Experts experts(node, numbers);
-    const View ids = calls.indices(node.source(kIds), node.source_id(kIds), experts.count);
+    const View ids =
+        calls.indices(node.source(kExpertIds), node.source_id(kExpertIds), experts.count);
     const View y = node.result();
     if (experts.k == 0 || experts.count == 0) return calls.fill(y, 0.0F);
     const std::int64_t count = ids.elements();
@@ -248,13 +252,13 @@ class MatmulId final : public CannKernel {
 
  private:
   static std::int64_t most_columns(const Operands& node) {
-    return element_count(node.tensor(kIds).shape);
+    return element_count(node.tensor(kExpertIds).shape);
   }
 
   /// x [K, U, T] or [K, 1, T] as [K, U * T].
   static View columns_of(Calls& calls, const Operands& node, DataType type) {
-    const View x = calls.contiguous(product_factor(calls, node.source(kX), type));
-    const std::int64_t used = node.sizes(kIds)[0];
+    const View x = calls.contiguous(product_factor(calls, node.source(kExpertX), type));
+    const std::int64_t used = node.sizes(kExpertIds)[0];
     if (x.size(1) == used) return x.merged(2).merged(1);
     const View repeated = calls.temporary(type, {x.size(0), used, x.size(2), 1});
     calls(kRepeat, x, std::vector<std::int64_t>{1, 1, used, 1}, repeated);
