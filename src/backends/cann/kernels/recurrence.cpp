@@ -1,9 +1,9 @@
-#include "backends/cann/recurrence_units.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "backend_support/kernel_rows.h"
-#include "base/ceil_div.h"
+#include "backends/cann/recurrence_units.h"
 #include "shunt/ops/state.h"
 
 namespace shunt::cann {
@@ -20,7 +20,7 @@ constexpr DataType kNumber = DataType::kFloat;
 /// and the outputs are q^T states after that, or before it, with the bonus.
 struct RecurrenceTokens {
   View q, w, k, v;
-  std::optional<View> beta, a, b, bonus;
+  std::optional<View> beta = {}, a = {}, b = {}, bonus = {};
 };
 
 struct RecurrenceKind {
@@ -161,6 +161,7 @@ class RecurrenceRun {
             .reshaped({units_.keys(), columns, heads_[0], heads_[1], units_.units()});
     products_ = math_.make(states.sizes());
     if (more > 0) tokens_.v = with_zeros(tokens_.v, more);
+    if (!is_diagonal_) row_ = math_.make(token_at(tokens_.v, 0).sizes());
     const View outputs = math_.make(tokens_.v.sizes());
     const bool decays = continues && is_diagonal_;
     if (decays) start_decays();
@@ -200,18 +201,17 @@ class RecurrenceRun {
   void update(const View& states, std::int64_t step) {
     const View k = token_at(tokens_.k, step), v = token_at(tokens_.v, step);
     const View w = token_at(tokens_.w, step).with_dim(1);
-    if (!is_diagonal_ && row_.data() == nullptr) row_ = math_.make(v.sizes());
-    if (tokens_.a) sum_keys(states, token_at(*tokens_.a, step), products_, row_);
+    if (tokens_.a) sum_keys(states, token_at(*tokens_.a, step), products_, *row_);
     calls_(kInplaceMul, states, w);
     if (!tokens_.beta) {
       add_outer(states, k, v);
-      if (tokens_.a) add_outer(states, token_at(*tokens_.b, step), row_);
+      if (tokens_.a) add_outer(states, token_at(*tokens_.b, step), *row_);
       return;
     }
-    sum_keys(states, k, products_, row_);
-    calls_(kSub, v, row_, Scalar(1.0F), row_);
-    calls_(kInplaceMul, row_, token_at(*tokens_.beta, step));
-    add_outer(states, k, row_);
+    sum_keys(states, k, products_, *row_);
+    calls_(kSub, v, *row_, Scalar(1.0F), *row_);
+    calls_(kInplaceMul, *row_, token_at(*tokens_.beta, step));
+    add_outer(states, k, *row_);
   }
 
   /// v with `more` rows of zeros after it.
@@ -279,22 +279,22 @@ class RecurrenceRun {
 
   void decay_before(const View& transitions, const View& after, const View& before,
                     std::int64_t unit) {
-    if (carried_.elements() != before.elements()) carried_ = math_.make(grouped(before).sizes());
-    calls_(kMul, grouped(before), transitions.sliced(3, unit, before.size(3)).with_dim(1),
-           carried_);
-    calls_(kInplaceAdd, grouped(after), carried_, Scalar(1.0F));
+    if (!carried_) carried_ = math_.make(before.sizes());
+    const View carried = grouped(*carried_);
+    calls_(kMul, grouped(before), transitions.sliced(3, unit, before.size(3)).with_dim(1), carried);
+    calls_(kInplaceAdd, grouped(after), carried, Scalar(1.0F));
   }
 
   /// after[k, v] += sum over i of transition[k, i] * before[i, v]
   void turn_before(const View& transitions, const View& after, const View& before,
                    std::int64_t unit) {
-    if (carried_.elements() != before.elements()) carried_ = math_.make(before.sizes());
+    if (!carried_) carried_ = math_.make(before.sizes());
     const auto matrices = [](const View& x) {
       return x.reshaped({x.size(0), x.size(1), x.size(2) * x.size(3)});
     };
     multiply(matrices(before), matrices(transitions.sliced(3, unit, before.size(3))),
-             matrices(carried_));
-    calls_(kInplaceAdd, after, carried_, Scalar(1.0F));
+             matrices(*carried_));
+    calls_(kInplaceAdd, after, *carried_, Scalar(1.0F));
   }
 
   /// y[k, v] = sum over i of b[k, i] * a[i, v] for each head.
@@ -302,14 +302,14 @@ class RecurrenceRun {
     if (calls_.chip().f32_products) return calls_(kBatchMatMul, a, b, y, CubeMath::kKeep);
     const std::int64_t most =
         std::clamp(kMostProducts / (a.size(0) * y.size(0) * y.size(1)), std::int64_t{1}, a.size(2));
-    if (turned_.elements() == 0) {
+    if (!turned_) {
       turned_ = math_.make({b.size(1), b.size(0), most});
       many_ = math_.make({a.size(0), y.size(0), y.size(1), most});
     }
     for (std::int64_t first = 0; first < a.size(2); first += most) {
       const std::int64_t count = std::min(most, a.size(2) - first);
-      const View b_turned = turned_.sliced(2, 0, count);
-      const View products = many_.sliced(3, 0, count);
+      const View b_turned = turned_->sliced(2, 0, count);
+      const View products = many_->sliced(3, 0, count);
       calls_.copy(b_turned, b.sliced(2, first, count).permuted({1, 0, 2}));
       calls_(kMul, a.sliced(2, first, count).with_dim(1), b_turned.with_dim(2), products);
       calls_(kReduceSum, products, {products.vendor_dim(0)}, false, kNumber,
@@ -349,10 +349,10 @@ class RecurrenceRun {
   std::array<std::int64_t, 2> heads_;
   bool is_diagonal_;
   View products_;
-  View row_;
   View decays_;
-  View carried_;
-  View turned_, many_;
+  std::optional<View> row_;
+  std::optional<View> carried_;        // states of the units that depend on those before
+  std::optional<View> turned_, many_;  // matrices, and their products before they are summed
 };
 
 class RecurrenceKernel final : public CannKernel {
@@ -361,8 +361,10 @@ class RecurrenceKernel final : public CannKernel {
   const Op& op() const override { return kind_.op(); }
 
   Support accepts(const NodeView& view, const CannTarget& target) const override {
-    SHUNT_TRY_SUPPORT(CannKernel::accepts(view, target));
-    return Support::yes();
+    const std::int64_t units = RecurrenceUnits::most(view, kind_.sources);
+    if (units <= kMostUnits) return CannKernel::accepts(view, target);
+    return Support::no(Refusal::kShape, fmt::format("{} units of {} tokens are more than {}", units,
+                                                    RecurrenceUnits::kUnitTokens, kMostUnits));
   }
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
@@ -380,6 +382,9 @@ class RecurrenceKernel final : public CannKernel {
   }
 
  private:
+  /// One after another if they are of one sequence, with some calls each.
+  static constexpr std::int64_t kMostUnits = 1024;
+
   const RecurrenceKind& kind_;
 };
 
