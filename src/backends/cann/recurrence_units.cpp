@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cann/sequence_rows.h"
 #include "base/ceil_div.h"
 #include "shunt/message.h"
 
@@ -26,12 +27,11 @@ View::Dims with_last(View::Dims sizes, std::int64_t last) {
 
 }  // namespace
 
-std::int64_t RecurrenceUnits::most(const NodeView& view, const RecurrenceSources& sources) {
-  const bool has_ends = view.has_source(sources.states + 2);
-  const Tensor& leader = view.source(0);
-  const std::int64_t sequences =
-      has_ends ? view.source(sources.states + 2).shape[0].max : leader.shape[3].max;
-  return count_units(leader.shape[2].max, sequences, has_ends);
+std::int64_t RecurrenceUnits::most_in_order(const NodeView& view,
+                                            const RecurrenceSources& sources) {
+  const std::int64_t tokens = view.source(0).shape[2].max;
+  if (!view.has_source(sources.states + 2)) return count_units(tokens, 1, false);
+  return count_units(tokens, view.source(sources.states + 2).shape[0].max, true);
 }
 
 RecurrenceUnits::RecurrenceUnits(Calls& calls, const Operands& node,
@@ -58,7 +58,8 @@ void RecurrenceUnits::find_rows(const View& given, NodeId ends) {
   bool is_first = false;
   const auto row = [&](const char* name, std::int64_t size) {
     const auto [view, is_new] = calls_.shared(
-        fmt::format("{} of {} units that end at {}", name, units_, ends), DataType::kInt32, {size});
+        fmt::format("{} of {} tokens in {} units with ends at {}", name, tokens_, units_, ends),
+        DataType::kInt32, {size});
     is_first = is_new;
     return view;
   };
@@ -67,144 +68,57 @@ void RecurrenceUnits::find_rows(const View& given, NodeId ends) {
            .before = row("units before", units_),
            .last = row("last units", sequences_),
            .output = row("outputs", tokens_)};
-  if (is_first) fill_rows(checked_ends(given));
+  if (is_first) fill_rows(given);
 }
 
-/// The ends as F32 [S], from 0 to T.
-View RecurrenceUnits::checked_ends(const View& given) {
-  const View ends = calls_.cast(calls_.contiguous(given).reshaped({sequences_}), kNumber);
-  const View clamped = calls_.temporary(kNumber, {sequences_});
-  calls_(kClamp, ends, Scalar(0.0F), Scalar(static_cast<double>(tokens_)), clamped);
-  const View bad = calls_.temporary(DataType::kBool, {sequences_});
-  calls_(kEqTensor, ends, clamped, bad);
-  calls_(kLogicalNot, bad, bad);
-  calls_.check_none(bad, "an end of a sequence is below 0 or beyond the tokens");
-  if (sequences_ > 1) {
-    const View decrease = calls_.temporary(DataType::kBool, {sequences_ - 1});
-    calls_(kLtTensor, ends.sliced(0, 1, sequences_ - 1), ends.sliced(0, 0, sequences_ - 1),
-           decrease);
-    calls_.check_none(decrease, "an end of a sequence is before that of the sequence before");
-  }
-  return clamped;
-}
-
-/// The number of the sequence at each place: how many ends are not after it. `at` has places plus
-/// 1/2.
-View RecurrenceUnits::number_sequences(const View& ends, const View& at) {
-  const View is_before = calls_.temporary(kNumber, {at.size(0), sequences_});
-  calls_(kLtTensor, ends.reshaped({1, sequences_}), at.reshaped({at.size(0), 1}), is_before);
-  const View number = calls_.temporary(kNumber, {at.size(0)});
-  calls_(kReduceSum, is_before, {is_before.vendor_dim(1)}, false, kNumber, number);
-  return number;
-}
-
-void RecurrenceUnits::keep_rows(const View& numbers, std::int64_t count, const View& to) {
-  const View clamped = calls_.temporary(kNumber, numbers.sizes());
-  calls_(kClamp, numbers, Scalar(0.0F), Scalar(static_cast<double>(count - 1)), clamped);
-  calls_(kCast, clamped.reshaped({clamped.elements()}), DataType::kInt32, to);
-}
-
-void RecurrenceUnits::fill_rows(const View& ends) {
-  const auto numbers = [&](View::Dims sizes) {
-    return calls_.temporary(kNumber, std::move(sizes));
-  };
-  const auto count_up = [&](std::int64_t size, double from = 0) {
-    const View made = numbers({size});
-    calls_(kArange, Scalar(from), Scalar(from + static_cast<double>(size)), Scalar(1.0F), made);
-    return made;
-  };
-  // y = a + factor * b
-  const auto add = [&](const View& a, const View& b, double factor, const View& y) {
-    calls_(kAdd, a, b, Scalar(factor), y);
-    return y;
-  };
-  const auto plus = [&](const View& a, double number) {
-    const View y = numbers(a.sizes());
-    calls_(kAdds, a, Scalar(number), Scalar(1.0F), y);
-    return y;
-  };
-  const auto times = [&](const View& a, const View& b) {
-    const View y = numbers(a.sizes());
-    calls_(kMul, a, b, y);
-    return y;
-  };
-  // absent + (present - absent) * is_present
-  const auto choose = [&](const View& present, double absent, const View& is_present) {
-    return plus(times(plus(present, -absent), is_present), absent);
-  };
+void RecurrenceUnits::fill_rows(const View& given) {
+  RowMath math(calls_);
+  SequenceEnds sequences(calls_, given, tokens_);
   const auto per_unit = static_cast<double>(steps_);
 
-  // Of sequences, and of one more that has no tokens: the first token, the end, the first unit.
-  const View all_begins = numbers({sequences_ + 1});
-  const View all_ends = numbers({sequences_ + 1});
-  const View all_units = numbers({sequences_ + 1});
-  for (const View& each : {all_begins, all_ends, all_units}) calls_.fill(each, Scalar(0.0F));
-  const View begins = all_begins.sliced(0, 0, sequences_);
-  const View first_units = all_units.sliced(0, 0, sequences_);
-  if (sequences_ > 1)
-    calls_.copy(begins.sliced(0, 1, sequences_ - 1), ends.sliced(0, 0, sequences_ - 1));
-  calls_.copy(all_ends.sliced(0, 0, sequences_), ends);
-  const View units = numbers({sequences_});  // of each sequence: 1 at least
-  calls_(kDivs, add(ends, begins, -1, numbers({sequences_})), Scalar(per_unit), units);
-  calls_(kCeil, units, units);
-  calls_(kClamp, units, Scalar(1.0F), Scalar(static_cast<double>(units_)), units);
-  const View end_units = numbers({sequences_});
-  calls_(kCumsum, units, 0, kNumber, end_units);
-  add(end_units, units, -1, first_units);
-  keep_rows(plus(end_units, -1), units_, rows_.last);
+  // Units of each sequence, 1 at least: up to which they go, and the first.
+  const View lengths = math.add(sequences.ends_of_all(), sequences.begins_of_all(), -1);
+  const View more = math.quotient(math.plus(lengths, -1), per_unit);
+  const View count = math.make({sequences_});
+  calls_(kClamp, math.plus(more, 1), Scalar(1.0F), Scalar(static_cast<double>(units_)), count);
+  const View end_units = math.make({sequences_});
+  calls_(kCumsum, count, 0, kNumber, end_units);
+  const View first_units = math.make({sequences_ + 1});
+  calls_.fill(first_units, Scalar(0.0F));
+  calls_.copy(first_units.sliced(0, 0, sequences_), math.add(end_units, count, -1));
+  math.keep(math.plus(end_units, -1), units_, rows_.last);
 
-  const auto look_up = [&](const View& table, const View& number) {
-    const View rows = calls_.temporary(DataType::kInt32, number.sizes());
-    keep_rows(number, sequences_ + 1, rows);
-    return select(table, rows);
-  };
-  const View unit = count_up(units_);
-  const View of_unit = number_sequences(end_units, plus(unit, 0.5));
-  const View first_unit = look_up(all_units, of_unit);
-  const View is_first = numbers({units_});
+  const View unit = math.count_up(units_);
+  const View of_unit = sequences.count_up_to(end_units, unit);
+  const View first_unit = math.look_up(first_units, of_unit);
+  const View is_first = math.make({units_});
   calls_(kEqTensor, unit, first_unit, is_first);
-  keep_rows(choose(of_unit, static_cast<double>(sequences_), is_first), sequences_ + 1,
+  math.keep(math.choose(of_unit, static_cast<double>(sequences_), is_first), sequences_ + 1,
             rows_.start);
   // The unit before, or the zeros after all units.
-  const View before =
-      add(plus(unit, -1), is_first, static_cast<double>(units_ + 1), numbers({units_}));
-  keep_rows(add(before, times(unit, is_first), -1, numbers({units_})), units_ + 1, rows_.before);
+  const View before = math.add(math.plus(unit, -1), is_first, static_cast<double>(units_ + 1));
+  math.keep(math.add(before, math.times(unit, is_first), -1), units_ + 1, rows_.before);
 
   // Tokens of units. The first of a unit is begin + steps * (unit - first unit).
-  const View token = add(look_up(all_begins, of_unit), add(unit, first_unit, -1, numbers({units_})),
-                         per_unit, numbers({units_}));
-  const View length = add(look_up(all_ends, of_unit), token, -1, numbers({units_}));
-  const View step = count_up(steps_).reshaped({1, steps_});
-  const View present = numbers({units_, steps_});
-  calls_(kLtTensor, step, length.reshaped({units_, 1}), present);
-  const View tokens = add(token.reshaped({units_, 1}), step, 1, numbers({units_, steps_}));
-  keep_rows(choose(tokens, static_cast<double>(tokens_), present), tokens_ + 1, rows_.token);
+  const View token =
+      math.add(math.look_up(sequences.begins(), of_unit), math.add(unit, first_unit, -1), per_unit);
+  const View length = math.add(math.look_up(sequences.ends(), of_unit), token, -1);
+  const View step = math.count_up(steps_).reshaped({1, steps_});
+  const View present = math.below(step, length.reshaped({units_, 1}), {units_, steps_});
+  const View tokens = math.add(token.reshaped({units_, 1}), step, 1, {units_, steps_});
+  math.keep(math.choose(tokens, static_cast<double>(tokens_), present), tokens_ + 1, rows_.token);
 
   // Where tokens are in units: of unit first unit + place / steps, number place % steps.
-  const View at = count_up(tokens_);
-  const View of_token = number_sequences(ends, plus(at, 0.5));
-  const View place = add(at, look_up(all_begins, of_token), -1, numbers({tokens_}));
-  const View further = numbers({tokens_});
-  calls_(kDivs, place, Scalar(per_unit), further);
-  calls_(kFloor, further, further);
-  const View in_unit = add(place, further, -per_unit, numbers({tokens_}));
-  const View its_unit = add(look_up(all_units, of_token), further, 1, numbers({tokens_}));
-  const View row = add(its_unit, in_unit, static_cast<double>(units_), numbers({tokens_}));
-  const View is_of_one = numbers({tokens_});
-  calls_(kLtScalar, of_token, Scalar(static_cast<double>(sequences_) - 0.5), is_of_one);
+  const View of_token = sequences.of_tokens(tokens_);
+  const View place =
+      math.add(math.count_up(tokens_), math.look_up(sequences.begins(), of_token), -1);
+  const View further = math.quotient(place, per_unit);
+  const View its_unit = math.add(math.look_up(first_units, of_token), further);
+  const View row =
+      math.add(its_unit, math.add(place, further, -per_unit), static_cast<double>(units_));
+  const View is_of_one = math.below(of_token, static_cast<double>(sequences_) - 0.5);
   const std::int64_t all = units_ * steps_;
-  keep_rows(choose(row, static_cast<double>(all), is_of_one), all + 1, rows_.output);
-}
-
-void RecurrenceUnits::select(const View& from, const View& rows, const View& to) {
-  calls_(kIndexSelect, from, 0, rows, to);
-}
-
-/// Rows of the outermost dimension.
-View RecurrenceUnits::select(const View& from, const View& rows) {
-  const View made = calls_.temporary(from.type(), with_last(from.sizes(), rows.elements()));
-  select(from, rows, made);
-  return made;
+  math.keep(math.choose(row, static_cast<double>(all), is_of_one), all + 1, rows_.output);
 }
 
 // ---- tokens
@@ -232,7 +146,7 @@ View RecurrenceUnits::tokens(const View& x, float absent) {
     const View table = calls_.temporary(kNumber, {size, heads, tokens_ + 1});
     calls_.copy(table.sliced(2, 0, tokens_), x.without(3));
     calls_.fill(table.sliced(2, tokens_, 1), Scalar(absent));
-    return select(table, rows_.token).reshaped({size, heads, units_, steps_});
+    return select_rows(calls_, table, rows_.token).reshaped({size, heads, units_, steps_});
   }
   if (!continues()) return calls_.contiguous(x.permuted({0, 1, 3, 2}));
   const View made = calls_.temporary(kNumber, {size, heads, units_, steps_});
@@ -265,7 +179,7 @@ void RecurrenceUnits::write_outputs(const View& outputs_of_units) {
     const View table = calls_.temporary(kNumber, {values_ * heads_, all + 1});
     calls_.copy(table.sliced(1, 0, all), outputs_of_units.reshaped({values_ * heads_, all}));
     calls_.fill(table.sliced(1, all, 1), Scalar(0.0F));
-    return select(table, rows_.output, to.merged(0).without(2));
+    return select_rows(calls_, table, rows_.output, to.merged(0).without(2));
   }
   if (!continues()) return calls_.copy(to, outputs_of_units.permuted({0, 1, 3, 2}));
   calls_.copy(chunks(to, false), chunks_of_units(outputs_of_units, false));
@@ -291,7 +205,7 @@ View RecurrenceUnits::sequence_states() {
       states = calls_.temporary(kNumber, with_last(states.sizes(), sequences_));
       calls_.fill(states, Scalar(0.0F));
     } else {
-      states = select(calls_.contiguous(states), rows.reshaped({sequences_}));
+      states = select_rows(calls_, calls_.contiguous(states), rows.reshaped({sequences_}));
     }
   }
   return sources_.values_first ? states.permuted({1, 0, 2, 3}) : states;
@@ -322,7 +236,7 @@ View RecurrenceUnits::states(std::int64_t more) {
   }
   const View starts = calls_.temporary(kNumber, {keys_, values_ + more, heads_, sequences_ + 1});
   make_start(starts, sequences_, 1);
-  select(starts, rows_.start, made.sliced(3, 0, units_));
+  select_rows(calls_, starts, rows_.start, made.sliced(3, 0, units_));
   calls_.fill(made.sliced(3, units_, 1), Scalar(0.0F));
   return made;
 }
@@ -336,13 +250,14 @@ void RecurrenceUnits::carry(const View& states, const Add& add) {
   }
   const View before = calls_.temporary(kNumber, with_last(states.sizes(), 1));
   for (std::int64_t unit = 1; unit < units_; ++unit) {
-    select(states, rows_.before.sliced(0, unit, 1), before);
+    select_rows(calls_, states, rows_.before.sliced(0, unit, 1), before);
     add(states.sliced(3, unit, 1), before, unit);
   }
 }
 
 View RecurrenceUnits::before(const View& states) {
-  return has_ends_ ? select(states, rows_.before) : states.sliced(3, 0, units_ - sequences_);
+  return has_ends_ ? select_rows(calls_, states, rows_.before)
+                   : states.sliced(3, 0, units_ - sequences_);
 }
 
 /// Of the result: [K, V, H, S].
@@ -363,7 +278,7 @@ void RecurrenceUnits::write_states(const View& states) {
   if (sequences_ == 0) return;
   const View to = result_states();
   if (!continues()) return calls_.copy(to, states.sliced(3, 0, sequences_));
-  calls_.copy(to, has_ends_ ? select(states, rows_.last)
+  calls_.copy(to, has_ends_ ? select_rows(calls_, states, rows_.last)
                             : states.sliced(3, units_ - sequences_, sequences_));
 }
 

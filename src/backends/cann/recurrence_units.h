@@ -22,8 +22,8 @@ class RecurrenceUnits {
  public:
   static constexpr std::int64_t kUnitTokens = 32;
 
-  /// The units of a node at the dynamic dimensions' maximum.
-  static std::int64_t most(const NodeView& view, const RecurrenceSources& sources);
+  /// The most units of a node that are computed one after another.
+  static std::int64_t most_in_order(const NodeView& view, const RecurrenceSources& sources);
 
   /// `node`: a source 0 of [.., T, S], states of [.., R].
   RecurrenceUnits(Calls& calls, const Operands& node, const RecurrenceSources& sources);
@@ -71,12 +71,7 @@ class RecurrenceUnits {
     View output;  ///< [T], of units * steps tokens, and zeros
   };
   void find_rows(const View& given, NodeId ends);
-  void fill_rows(const View& ends);
-  View checked_ends(const View& given);
-  View number_sequences(const View& ends, const View& at);
-  View select(const View& from, const View& rows);
-  void select(const View& from, const View& rows, const View& to);
-  void keep_rows(const View& numbers, std::int64_t count, const View& to);
+  void fill_rows(const View& given);
   View sequence_states();
   View outputs() const;
   View result_states() const;

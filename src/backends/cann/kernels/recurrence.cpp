@@ -323,14 +323,27 @@ class RecurrenceRun {
     const View before = grouped(all);
     const std::int64_t count = all.size(3);
     const std::int64_t first = units_.units() - count;
+    if (calls_.chip().f32_products)
+      return multiply_reads(outputs.sliced(3, first, count), reads.sliced(3, first, count), before);
     const View more = math_.make({outputs.size(0), heads_[0], heads_[1], count});
-    const View products = products_.elements() >= before.elements()
-                              ? View(kNumber, before.sizes(), products_.data())
-                              : math_.make(before.sizes());
+    const View products(kNumber, before.sizes(), products_.data());
     for (std::int64_t step = 0; step < units_.steps(); ++step) {
       sum_keys(before, token_at(reads, step).sliced(3, first, count), products, more);
       calls_(kInplaceAdd, token_at(outputs, step).sliced(3, first, count), more, Scalar(1.0F));
     }
+  }
+  void multiply_reads(const View& outputs, const View& reads, const View& before) {
+    const auto matrices = [](const View& x) {
+      return x.reshaped({x.size(0), x.size(1), x.size(2) * x.size(3) * x.size(4)});
+    };
+    const View q = math_.make({reads.size(0), reads.size(4), heads_[0], heads_[1], reads.size(3)});
+    calls_.copy(q, reads.permuted({0, 4, 1, 2, 3}));
+    const View more = math_.make({outputs.size(0), q.size(1), q.size(2), q.size(3), q.size(4)});
+    calls_(kBatchMatMul, matrices(q), matrices(before).transposed(), matrices(more),
+           CubeMath::kKeep);
+    const View sum = math_.make(outputs.sizes());
+    calls_(kAdd, outputs, more.permuted({0, 2, 3, 4, 1}), Scalar(1.0F), sum);
+    calls_.copy(outputs, sum);
   }
 
   void finish(const View& outputs, const View& states) {
@@ -361,10 +374,11 @@ class RecurrenceKernel final : public CannKernel {
   const Op& op() const override { return kind_.op(); }
 
   Support accepts(const NodeView& view, const CannTarget& target) const override {
-    const std::int64_t units = RecurrenceUnits::most(view, kind_.sources);
+    const std::int64_t units = RecurrenceUnits::most_in_order(view, kind_.sources);
     if (units <= kMostUnits) return CannKernel::accepts(view, target);
-    return Support::no(Refusal::kShape, fmt::format("{} units of {} tokens are more than {}", units,
-                                                    RecurrenceUnits::kUnitTokens, kMostUnits));
+    return Support::no(Refusal::kShape,
+                       fmt::format("{} blocks of {} tokens one after another; at most {}", units,
+                                   RecurrenceUnits::kUnitTokens, kMostUnits));
   }
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
@@ -382,7 +396,7 @@ class RecurrenceKernel final : public CannKernel {
   }
 
  private:
-  /// One after another if they are of one sequence, with some calls each.
+  /// Each takes some calls.
   static constexpr std::int64_t kMostUnits = 1024;
 
   const RecurrenceKind& kind_;
