@@ -17,6 +17,7 @@ struct Chip {
   bool bf16;              ///< has BF16
   bool f32_products;      ///< multiplies F32 by F32
   bool f32_results;       ///< products of F16 may have results of F32
+  bool rotary;            ///< aclnnRotaryPositionEmbedding
   bool saturates;         ///< F16: the largest number instead of infinity, 0 instead of NaN
   bool quantized;         ///< aclnnWeightQuantBatchMatmulV2 with INT8
   bool int4;              ///< the same with INT4
