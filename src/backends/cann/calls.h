@@ -244,6 +244,9 @@ class Calls {
     return made;
   }
 
+  template <class P>
+  static constexpr bool kIsResult = std::is_same_v<P, Out> || std::is_same_v<P, InOut>;
+
   // Of operands that are no views.
   template <class Given>
   static bool has_gaps(const Given&) {
@@ -254,9 +257,10 @@ class Calls {
   static bool has_gaps(const std::vector<View>& views);
   template <class P>
   typename P::Given without_gaps(const typename P::Given& given) {
-    if constexpr (std::is_same_v<P, In> || std::is_same_v<P, Out>) {
-      if (!has_gaps(given)) return given;
-      return std::is_same_v<P, In> ? contiguous(given) : temporary(given.type(), given.sizes());
+    if constexpr (std::is_same_v<P, In> || std::is_same_v<P, InOut>) {
+      return contiguous(given);
+    } else if constexpr (std::is_same_v<P, Out>) {
+      return has_gaps(given) ? temporary(given.type(), given.sizes()) : given;
     } else if constexpr (std::is_same_v<P, MaybeIn>) {
       return has_gaps(given) ? contiguous(*given) : given;
     } else if constexpr (std::is_same_v<P, ListIn>) {
@@ -269,7 +273,7 @@ class Calls {
   }
   template <class P>
   void copy_back(const typename P::Given& given, const typename P::Given& made) {
-    if constexpr (std::is_same_v<P, Out>) {
+    if constexpr (kIsResult<P>) {
       if (has_gaps(given)) copy(given, made);
     }
   }
@@ -282,7 +286,7 @@ class Calls {
 
   template <class P>
   static bool is_empty_result(const typename P::Given& given) {
-    if constexpr (std::is_same_v<P, Out>) {
+    if constexpr (kIsResult<P>) {
       return given.is_empty();
     } else {
       return false;

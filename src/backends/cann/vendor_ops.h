@@ -38,6 +38,11 @@ struct MaybeOut {
   using Abi = AclTensor*;
   using Given = std::optional<View>;
 };
+/// Read and written.
+struct InOut {
+  using Abi = AclTensor*;
+  using Given = View;
+};
 struct ScalarIn {
   using Abi = const AclScalar*;
   using Given = Scalar;
@@ -95,12 +100,12 @@ struct VendorOp {
 // Two operands; alpha multiplies the second.
 inline constexpr VendorOp<In, In, ScalarIn, Out> kAdd{"Add"};
 inline constexpr VendorOp<In, ScalarIn, ScalarIn, Out> kAdds{"Adds"};
-inline constexpr VendorOp<Out, In, ScalarIn> kInplaceAdd{"InplaceAdd"};
+inline constexpr VendorOp<InOut, In, ScalarIn> kInplaceAdd{"InplaceAdd"};
 inline constexpr VendorOp<In, In, ScalarIn, Out> kSub{"Sub"};
 inline constexpr VendorOp<In, In, Out> kMul{"Mul"};
-inline constexpr VendorOp<Out, In> kInplaceMul{"InplaceMul"};
+inline constexpr VendorOp<InOut, In> kInplaceMul{"InplaceMul"};
 inline constexpr VendorOp<In, ScalarIn, Out> kMuls{"Muls"};
-inline constexpr VendorOp<Out, ScalarIn> kInplaceMuls{"InplaceMuls"};
+inline constexpr VendorOp<InOut, ScalarIn> kInplaceMuls{"InplaceMuls"};
 inline constexpr VendorOp<In, In, Out> kDiv{"Div"};
 inline constexpr VendorOp<In, ScalarIn, Out> kDivs{"Divs"};
 inline constexpr VendorOp<In, In, Out> kMaximum{"Maximum"};
@@ -182,14 +187,14 @@ inline constexpr VendorOp<In, Type, Out> kCast{"Cast"};
 inline constexpr VendorOp<Out, In> kInplaceCopy{"InplaceCopy", true};
 inline constexpr VendorOp<Out> kInplaceZero{"InplaceZero"};
 inline constexpr VendorOp<Out, ScalarIn> kInplaceFillScalar{"InplaceFillScalar"};
-inline constexpr VendorOp<Out, In, ScalarIn> kInplaceMaskedFillScalar{"InplaceMaskedFillScalar"};
+inline constexpr VendorOp<InOut, In, ScalarIn> kInplaceMaskedFillScalar{"InplaceMaskedFillScalar"};
 inline constexpr VendorOp<ScalarIn, ScalarIn, ScalarIn, Out> kArange{"Arange"};
 
 // Indices: Int32 or Int64, in range.
 inline constexpr VendorOp<In, Integer, In, Out> kGatherV2{"GatherV2"};
 inline constexpr VendorOp<In, Integer, In, Out> kIndexSelect{"IndexSelect"};
 inline constexpr VendorOp<In, Integer, In, Out> kGather{"Gather"};
-inline constexpr VendorOp<Out, Integer, In, In> kInplaceIndexCopy{"InplaceIndexCopy"};
+inline constexpr VendorOp<InOut, Integer, In, In> kInplaceIndexCopy{"InplaceIndexCopy", true};
 inline constexpr VendorOp<In, Integer, Flag, Out> kArgsort{"Argsort"};
 inline constexpr VendorOp<In, Integer, Integer, Flag, Flag, Out, Out> kTopk{"Topk"};
 inline constexpr VendorOp<In, In, Flag, Flag, Flag, Out, Out> kTriangularSolve{"TriangularSolve"};

@@ -42,13 +42,6 @@ class Set final : public Copy {
   }
 };
 
-/// The dimensions in the order in which memory has them.
-std::array<std::size_t, kMaxDims> memory_order(const View& view) {
-  std::array<std::size_t, kMaxDims> order = {0, 1, 2, 3};
-  std::ranges::stable_sort(order, {}, [&](std::size_t d) { return view.stride(d); });
-  return order;
-}
-
 class SetRows final : public Copy {
  public:
   const Op& op() const override { return set_rows_op(); }
@@ -70,6 +63,8 @@ class SetRows final : public Copy {
     const View rows = converted(calls, from, to.type, dst.type());
     if (ids.size(1) == 1 && ids.size(2) == 1) {
       write_common(calls, dst, ids, rows);
+    } else if (!dst.is_contiguous()) {
+      write_each(calls, dst, ids, rows);
     } else {
       write_slices(calls, dst, ids, rows);
     }
@@ -88,26 +83,33 @@ class SetRows final : public Copy {
 
   /// All slices have the same indices: a call for the whole, in the order of its memory.
   static void write_common(Calls& calls, const View& dst, const View& ids, const View& rows) {
-    const std::array order = memory_order(dst);
+    std::array<std::size_t, kMaxDims> order = {0, 1, 2, 3};
+    std::ranges::stable_sort(order, {}, [&](std::size_t d) { return dst.stride(d); });
     const auto in_order = [&](const View& view) {
       return view.permuted({order[0], order[1], order[2], order[3]});
     };
     const View ordered = in_order(dst);
-    if (!ordered.is_contiguous()) {
-      write_to_copy(calls, dst, [&](const View& copy) { write_common(calls, copy, ids, rows); });
-      return;
-    }
     const auto dim = static_cast<std::size_t>(std::ranges::find(order, 1U) - order.begin());
     calls(kInplaceIndexCopy, ordered, ordered.vendor_dim(dim), ids.reshaped({ids.size(0)}),
-          in_order(rows));
+          calls.contiguous(in_order(rows)));
   }
 
-  /// Slices with indices of their own: all rows are counted through.
-  static void write_slices(Calls& calls, const View& dst, const View& ids, const View& rows) {
-    if (!dst.is_contiguous()) {
-      write_to_copy(calls, dst, [&](const View& copy) { write_slices(calls, copy, ids, rows); });
-      return;
+  /// A call for each slice.
+  static void write_each(Calls& calls, const View& dst, const View& ids, const View& rows) {
+    for (std::int64_t i3 = 0; i3 < rows.size(3); ++i3) {
+      for (std::int64_t i2 = 0; i2 < rows.size(2); ++i2) {
+        const auto slice = [](const View& view, std::size_t d2, std::int64_t at2,
+                              std::int64_t at3) {
+          return view.sliced(d2, at2, 1).sliced(d2 + 1, at3, 1);
+        };
+        write_common(calls, slice(dst, 2, i2, i3),
+                     slice(ids, 1, i2 % ids.size(1), i3 % ids.size(2)), slice(rows, 2, i2, i3));
+      }
     }
+  }
+
+  /// A call for all slices with indices of their own: all rows are counted through.
+  static void write_slices(Calls& calls, const View& dst, const View& ids, const View& rows) {
     const std::int64_t count = rows.size(1);
     const View all = calls.temporary(DataType::kInt32, {count, rows.size(2), rows.size(3)});
     View repeated = ids.without(3);
@@ -123,15 +125,6 @@ class SetRows final : public Copy {
     const View whole = dst.reshaped({dst.size(0), dst.size(1) * slices});
     calls(kInplaceIndexCopy, whole, whole.vendor_dim(1), all.reshaped({count * slices}),
           calls.contiguous(rows).reshaped({rows.size(0), count * slices}));
-  }
-
-  /// Into a copy without gaps, which is copied back.
-  template <class Write>
-  static void write_to_copy(Calls& calls, const View& dst, Write write) {
-    const View copy = calls.temporary(dst.type(), dst.sizes());
-    calls.copy(copy, dst);
-    write(copy);
-    calls.copy(dst, copy);
   }
 };
 
