@@ -15,16 +15,12 @@ View row_of(const View& source) {
   return source.without(3).without(2).without(1);
 }
 
-float eps_of(const Operands& node) {
-  return node.params<RmsNormParams>().eps;
-}
-
 /// rms_norm(x) times a row that all rows share: sources are x and the row.
 class ScaledRmsNorm final : public CannKernel {
  public:
   const Op& op() const override { return rms_norm_op(); }
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
-    rms_norm(calls, node.source(0), row_of(node.source(1)), eps_of(node), node.result());
+    rms_norm(calls, node, node.source(0), row_of(node.source(1)), node.result());
   }
 };
 
@@ -33,7 +29,7 @@ class AddedRmsNorm final : public CannKernel {
  public:
   const Op& op() const override { return rms_norm_op(); }
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
-    add_rms_norm(calls, node.source(0), node.source(1), row_of(node.source(2)), eps_of(node),
+    add_rms_norm(calls, node, node.source(0), node.source(1), row_of(node.source(2)),
                  node.source(3), node.result());
   }
 };

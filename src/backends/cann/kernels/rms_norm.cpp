@@ -24,6 +24,16 @@ View factors(Calls& calls, const View& x) {
   return calls.temporary(DataType::kFloat, std::move(sizes));
 }
 
+double eps_of(const Operands& node) {
+  return double{node.params<RmsNormParams>().eps};
+}
+
+/// Whether the vendor's operator may be asked for. It divides by 0 without eps. Rows that are short
+/// in some runs would take other operators there, whose memory is not planned.
+bool may_be_fused(const Operands& node) {
+  return eps_of(node) > 0 && node.result_tensor().shape[0].is_fixed();
+}
+
 /// Of F32 rows without gaps.
 void compose(Calls& calls, const View& x, const std::optional<View>& scale, float eps,
              const View& y) {
@@ -39,22 +49,24 @@ void compose(Calls& calls, const View& x, const std::optional<View>& scale, floa
 
 }  // namespace
 
-void rms_norm(Calls& calls, const View& x, const std::optional<View>& scale, float eps,
+void rms_norm(Calls& calls, const Operands& node, const View& x, const std::optional<View>& scale,
               const View& y) {
-  // The vendor divides by 0 without eps.
-  if (eps > 0) {
+  if (may_be_fused(node)) {
     const View gamma = scale ? *scale : ones(calls, x.type(), x.size(0));
-    if (calls.attempt(kRmsNorm, x, gamma, double{eps}, y, factors(calls, x))) return;
+    if (calls.attempt(kRmsNorm, x, gamma, eps_of(node), y, factors(calls, x))) return;
   }
-  fill_f32(calls, y, [&](const View& to) { compose(calls, as_f32(calls, x), scale, eps, to); });
+  fill_f32(calls, y, [&](const View& to) {
+    compose(calls, as_f32(calls, x), scale, node.params<RmsNormParams>().eps, to);
+  });
 }
 
-void add_rms_norm(Calls& calls, const View& a, const View& b, const View& scale, float eps,
-                  const View& sum, const View& y) {
-  if (eps > 0 && calls.attempt(kAddRmsNorm, a, b, scale, double{eps}, y, factors(calls, a), sum))
+void add_rms_norm(Calls& calls, const Operands& node, const View& a, const View& b,
+                  const View& scale, const View& sum, const View& y) {
+  if (may_be_fused(node) &&
+      calls.attempt(kAddRmsNorm, a, b, scale, eps_of(node), y, factors(calls, a), sum))
     return;
   Formula(calls).add(a, b, sum);
-  rms_norm(calls, sum, scale, eps, y);
+  rms_norm(calls, node, sum, scale, y);
 }
 
 namespace {
@@ -64,7 +76,7 @@ class RmsNorm final : public CannKernel {
   const Op& op() const override { return rms_norm_op(); }
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
-    rms_norm(calls, node.source(0), std::nullopt, node.params<RmsNormParams>().eps, node.result());
+    rms_norm(calls, node, node.source(0), std::nullopt, node.result());
   }
 };
 

@@ -2,15 +2,16 @@
 
 #include <optional>
 
-#include "backends/cann/calls.h"
+#include "backends/cann/kernel.h"
 
 namespace shunt::cann {
 
 /// y = x / sqrt(mean(x^2) + eps) along dimension 0, times `scale`, [size of a row], if it is given.
-void rms_norm(Calls& calls, const View& x, const std::optional<View>& scale, float eps,
+/// The parameters are those of an rms_norm node.
+void rms_norm(Calls& calls, const Operands& node, const View& x, const std::optional<View>& scale,
               const View& y);
 /// sum = a + b, then rms_norm() of it. All have one type.
-void add_rms_norm(Calls& calls, const View& a, const View& b, const View& scale, float eps,
-                  const View& sum, const View& y);
+void add_rms_norm(Calls& calls, const Operands& node, const View& a, const View& b,
+                  const View& scale, const View& sum, const View& y);
 
 }  // namespace shunt::cann
