@@ -112,7 +112,7 @@ void matmul_id_many_cases(const CaseSink& sink) {
   struct Size {
     std::int64_t experts, used, tokens;
   };
-  for (const Size& s : {Size{600, 4, 200}, Size{3, 2, 700}, Size{1100, 1, 9}}) {
+  for (const Size& s : {Size{600, 4, 200}, Size{3, 2, 700}, Size{1100, 1, 9}, Size{1100, 2, 20}}) {
     emit_matmul_id(sink, source_of(DType::kF32, {8, 3, s.experts, 1}),
                    source_of(DType::kF32, {8, s.used, s.tokens, 1}),
                    source_of(DType::kI32, {s.used, s.tokens, 1, 1}));

@@ -1,0 +1,179 @@
+// Products with rearranged weights, on the chips that have them, compared with the plain reference.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/reference.h"
+#include "shunt/ops.h"
+#include "shunt/registry.h"
+#include "support/ascend_twin.h"
+#include "support/graph_run.h"
+#include "support/tensor_io.h"
+
+namespace shunt::test::rearranged_products_test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Of factors and results in F16, in sums of few numbers.
+constexpr double kError = 1e-5;
+
+struct ChipTypes {
+  const char* profile;
+  std::vector<DType> types;
+};
+void PrintTo(const ChipTypes& chip, std::ostream* to) {
+  *to << chip.profile;
+}
+
+class RearrangedProducts : public testing::TestWithParam<ChipTypes> {
+ protected:
+  void SetUp() override {
+    if (!twin_.there()) GTEST_SKIP() << "there is no twin of CANN in this build";
+    twin_.set("PROFILE", GetParam().profile);
+    twin_.set("STRICT", "abort");
+    twin_.set("ORDER", "lazy");
+    auto registry = Registry::create(twin_.options());
+    ASSERT_TRUE(registry) << registry.error().message();
+    registry_ = std::move(*registry);
+    for (const char* name : {"cann0", "cpu0"}) {
+      const auto device = registry_->find(name);
+      ASSERT_TRUE(device) << device.error().message();
+      devices_.push_back(*device);
+    }
+  }
+  Device& cann() { return *devices_.front(); }
+
+  static std::shared_ptr<const Graph> built(GraphBuilder&& g) {
+    auto graph = std::move(g).build();
+    EXPECT_TRUE(graph) << graph.error().message();
+    return std::make_shared<const Graph>(std::move(*graph));
+  }
+
+  /// Runs it twice with the weights as loading places them. The output is right.
+  void expect_right(const std::shared_ptr<const Graph>& graph,
+                    std::map<NodeId, RefTensor> leaves = {}) {
+    std::vector<RefTensor> by_node(graph->size());
+    for (NodeId id = 0; id < graph->size(); ++id) {
+      const Tensor& tensor = graph->node(id).result;
+      if (!graph->node(id).is_leaf()) continue;
+      if (!leaves.contains(id))
+        leaves[id] = make_values({.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)}, id);
+      by_node[id] = rounded(leaves[id], tensor.dtype);
+    }
+    const RefTensor expected = (*reference_run(*graph, by_node))[graph->outputs()[0]];
+    auto run = GraphRun::create(
+        graph, devices_, leaves,
+        {.by_ability = true, .weight_memory = [&](Device& device, const Graph& of, NodeId leaf) {
+           return &device == &cann() ? chosen_memory(device, of, leaf) : nullptr;
+         }});
+    ASSERT_TRUE(run) << run.error().message();
+    const std::uint64_t before = twin_.calls(kProduct);
+    for (int i = 0; i < 2; ++i) {
+      const Status status = (*run)->plan().run();
+      ASSERT_TRUE(status) << status.error().message();
+      const auto got = (*run)->output(graph->outputs()[0]);
+      ASSERT_TRUE(got) << got.error().message();
+      EXPECT_LT(nmse(*got, expected), kError);
+    }
+    launches_ = twin_.calls(kProduct) - before;
+  }
+
+  void expect_product(DType type, std::int64_t k, std::int64_t m, const Shape& x_shape) {
+    SCOPED_TRACE(std::string(to_string(type)) + " " + std::to_string(k) + " x " +
+                 std::to_string(m));
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(type, {k, m}));
+    const auto x = g.input("x", *make_tensor(DType::kF32, x_shape));
+    ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+    const auto graph = built(std::move(g));
+    EXPECT_NE(chosen_memory(cann(), *graph, w->id), nullptr);
+    expect_right(graph);
+  }
+
+  void expect_experts(DType type, std::int64_t experts, std::int64_t used, std::int64_t tokens) {
+    SCOPED_TRACE(std::string(to_string(type)) + " " + std::to_string(tokens) + " tokens");
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(type, {64, 48, experts}), Role::kExpertWeight);
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 1, tokens}));
+    const auto ids = g.input("ids", *make_tensor(DType::kI32, {used, tokens}));
+    ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
+    const auto graph = built(std::move(g));
+    EXPECT_NE(chosen_memory(cann(), *graph, w->id), nullptr);
+    RefTensor chosen({used, tokens, 1, 1});
+    for (std::size_t i = 0; i < chosen.data.size(); ++i)
+      chosen.data[i] = static_cast<double>(i * 7 % static_cast<std::size_t>(experts));
+    expect_right(graph, {{ids->id, chosen}});
+  }
+
+  static constexpr const char* kProduct = "aclnnWeightQuantBatchMatmulV2";
+  static constexpr const char* kGroups = "aclnnGroupedMatmulV3";
+  AscendTwin twin_;
+  std::unique_ptr<Registry> registry_;
+  std::vector<Device*> devices_;
+  std::uint64_t launches_ = 0;  // of the vendor's product, in the last runs
+};
+
+TEST_P(RearrangedProducts, OfAMatrixUseTheVendorsProduct) {
+  for (const DType type : GetParam().types) {
+    expect_product(type, 128, 33, {128, 3});
+    EXPECT_EQ(launches_, 2U);
+    expect_product(type, 64, 7, {64, 1});
+    expect_product(type, 64, 2, {64, 5, 2, 3});
+  }
+}
+
+TEST_P(RearrangedProducts, OfOneBlockARowHaveAScaleForEachColumn) {
+  for (const DType type : GetParam().types) expect_product(type, 32, 5, {32, 3});
+}
+
+TEST_P(RearrangedProducts, OfMoreColumnsThanTheProductTakesAreInPieces) {
+  for (const DType type : GetParam().types) {
+    expect_product(type, 32, 65536, {32, 1});
+    EXPECT_EQ(launches_, 4U);
+  }
+}
+
+TEST_P(RearrangedProducts, OfExpertsReadTheMatricesOfTheIds) {
+  for (const DType type : GetParam().types) {
+    expect_experts(type, 5, 2, 3);
+    EXPECT_EQ(launches_, 12U) << "a product for each id";
+  }
+}
+
+/// Sorted by expert, where the chip multiplies groups.
+TEST_P(RearrangedProducts, OfExpertsMayHaveManyTokens) {
+  for (const DType type : GetParam().types) {
+    const std::uint64_t before = twin_.calls(kGroups);
+    expect_experts(type, 5, 2, 40);
+    EXPECT_EQ(twin_.calls(kGroups), before + 2);
+  }
+}
+
+TEST_P(RearrangedProducts, OtherReadersOfTheWeightKeepItPlain) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {64, 64}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {64, 64}));
+  const auto viewed = matmul(g, reshape(g, w, {64, 32, 2}), x);
+  const auto rows = get_rows(g, w, g.input("ids", *make_tensor(DType::kI32, {3})));
+  ASSERT_TRUE(g.output(viewed, "y0"));
+  ASSERT_TRUE(g.output(rows, "y1"));
+  const auto graph = built(std::move(g));
+  EXPECT_EQ(chosen_memory(cann(), *graph, w->id), nullptr);
+  const auto candidates = cann().weight_forms(*graph, w->id);
+  ASSERT_EQ(candidates.size(), 1U);
+  EXPECT_FALSE(candidates[0].lossy);
+  EXPECT_TRUE(cann().can_read(*candidates[0].memory));
+  std::vector<const BufferType*> kinds(graph->size(), nullptr);
+  kinds[w->id] = candidates[0].memory;
+  const Support answer = cann().supports(*graph, viewed->id, kinds);
+  EXPECT_EQ(answer.refusal(), Refusal::kLayout);
+  EXPECT_THAT(answer.facts(), HasSubstr("it can't read source 0 in cann0 weights memory"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, RearrangedProducts,
+                         testing::Values(ChipTypes{"910b", {DType::kQ8_0, DType::kQ4_0}},
+                                         ChipTypes{"310p", {DType::kQ8_0}}),
+                         [](const auto& chip) { return "of_" + std::string(chip.param.profile); });
+
+}  // namespace
+}  // namespace shunt::test::rearranged_products_test

@@ -1,0 +1,181 @@
+// Rearranged weights: the bytes on the device, and plain bytes for whoever writes and reads them.
+#include "backends/cann/weight_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "shunt/message.h"
+
+namespace shunt::cann::weight_memory_test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// Memory of a device, out of the host's reach.
+class FarBuffer final : public Buffer {
+ public:
+  FarBuffer(const BufferType& type, std::size_t size) : bytes(size, std::byte{0xEE}), type_(type) {}
+  const BufferType& type() const override { return type_; }
+  std::size_t size() const override { return bytes.size(); }
+  Status write(std::size_t offset, std::span<const std::byte> from) override {
+    if (fails) return fail(ErrorCode::kDevice, "the device is gone");
+    std::ranges::copy(from, bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    return ok();
+  }
+  Status read(std::size_t offset, std::span<std::byte> to) override {
+    if (fails) return fail(ErrorCode::kDevice, "the device is gone");
+    std::ranges::copy(std::span(bytes).subspan(offset, to.size()), to.begin());
+    return ok();
+  }
+  Bytes bytes;
+  bool fails = false;
+
+ private:
+  const BufferType& type_;
+};
+
+class FarMemory final : public BufferType {
+ public:
+  std::string_view name() const override { return "far"; }
+  std::size_t alignment() const override { return 64; }
+  std::size_t max_size() const override { return 1 << 20; }
+  bool host_accessible() const override { return false; }
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+    return std::make_unique<FarBuffer>(*this, bytes);
+  }
+};
+
+const Chip& chip(const char* soc) {
+  return *find_chip(soc);
+}
+
+Bytes bytes_of(std::initializer_list<int> numbers) {
+  Bytes bytes;
+  for (const int number : numbers) bytes.push_back(static_cast<std::byte>(number));
+  return bytes;
+}
+
+class RearrangedTest : public testing::Test {
+ protected:
+  std::unique_ptr<Buffer> allocate(const Tensor& tensor) {
+    const PlacedTensor placed{tensor, 0};
+    auto buffer = memory_.allocate_for(memory_.size_of(tensor), {&placed, 1});
+    EXPECT_TRUE(buffer) << buffer.error().message();
+    return buffer ? std::move(*buffer) : nullptr;
+  }
+  static FarBuffer& far(const Buffer& buffer) {
+    return static_cast<FarBuffer&>(*packed_bytes_of(buffer));
+  }
+
+  FarMemory far_;
+  WeightMemory memory_{"weights", far_, chip("Ascend910B3")};
+};
+
+TEST_F(RearrangedTest, MemoryIsExactAndLikeTheDevices) {
+  EXPECT_EQ(memory_.alignment(), 64U);
+  EXPECT_EQ(memory_.max_size(), std::size_t{1} << 20);
+  EXPECT_FALSE(memory_.host_accessible());
+  for (const Layout& layout : memory_.layouts()) EXPECT_TRUE(layout.exact);
+}
+
+TEST_F(RearrangedTest, HoldsMatricesOfTheTypesThatTheChipMultiplies) {
+  WeightMemory of_310p("weights", far_, chip("Ascend310P3"));
+  WeightMemory of_310b("weights", far_, chip("Ascend310B1"));
+  const auto holds = [](const WeightMemory& memory, DType type, const Shape& shape) {
+    return memory.packs(*make_tensor(type, shape));
+  };
+  EXPECT_TRUE(holds(memory_, DType::kQ8_0, {64, 5}));
+  EXPECT_TRUE(holds(memory_, DType::kQ4_0, {64, 5}));
+  EXPECT_TRUE(holds(memory_, DType::kQ4_0, {64, 5, 3}));
+  EXPECT_TRUE(holds(of_310p, DType::kQ8_0, {64, 5}));
+  EXPECT_FALSE(holds(of_310p, DType::kQ4_0, {64, 5}));
+  EXPECT_FALSE(holds(of_310b, DType::kQ8_0, {64, 5}));
+  EXPECT_FALSE(holds(memory_, DType::kF16, {64, 5}));
+  EXPECT_FALSE(holds(memory_, DType::kQ4_1, {64, 5}));
+  EXPECT_FALSE(holds(memory_, DType::kQ4_0, {64, 1})) << "one column";
+  EXPECT_TRUE(holds(memory_, DType::kQ8_0, {64, 1}));
+  EXPECT_FALSE(holds(memory_, DType::kQ8_0, {65536, 2})) << "more than a product takes";
+  EXPECT_FALSE(holds(memory_, DType::kQ8_0, {64, 0}));
+  EXPECT_FALSE(holds(memory_, DType::kQ8_0, {64, 5, 1, 2}));
+}
+
+/// A scale and 32 numbers of 8 bits each: two blocks.
+TEST_F(RearrangedTest, Q8HasAllNumbersThenAllScales) {
+  const Tensor tensor = *make_tensor(DType::kQ8_0, {32, 2});
+  const auto buffer = allocate(tensor);
+  Bytes plain = bytes_of({0x11, 0x22});
+  for (int i = 0; i < 32; ++i) plain.push_back(static_cast<std::byte>(i));
+  plain.push_back(std::byte{0x33});
+  plain.push_back(std::byte{0x44});
+  for (int i = 0; i < 32; ++i) plain.push_back(static_cast<std::byte>(-i));
+  ASSERT_TRUE(buffer->write(0, plain));
+  const Bytes& held = far(*buffer).bytes;
+  const std::size_t scales = layout_of(tensor).scales_at;
+  ASSERT_GE(scales, 64U + 32U) << "operators read behind the numbers";
+  ASSERT_GE(held.size(), scales + 4 + 32);
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_EQ(held[static_cast<std::size_t>(i)], static_cast<std::byte>(i));
+    EXPECT_EQ(held[static_cast<std::size_t>(32 + i)], static_cast<std::byte>(-i));
+  }
+  EXPECT_EQ(Bytes(held.begin() + static_cast<std::ptrdiff_t>(scales),
+                  held.begin() + static_cast<std::ptrdiff_t>(scales) + 4),
+            bytes_of({0x11, 0x22, 0x33, 0x44}));
+}
+
+/// Element j of the block is j and element 16 + j is 15 - j, both 8 above their number. On the
+/// device the first byte has the numbers -8 and -7 (0x8 and 0x9), the last one -7 and -8.
+TEST_F(RearrangedTest, Q4HasNumbersInTheOrderOfTheElements) {
+  const Tensor tensor = *make_tensor(DType::kQ4_0, {32, 2});
+  const auto buffer = allocate(tensor);
+  Bytes block = bytes_of({0x12, 0x34});
+  for (int j = 0; j < 16; ++j) block.push_back(static_cast<std::byte>(j | (15 - j) << 4));
+  ASSERT_TRUE(buffer->write(0, block));
+  ASSERT_TRUE(buffer->write(18, block));
+  const Bytes expected = bytes_of({0x98, 0xBA, 0xDC, 0xFE, 0x10, 0x32, 0x54, 0x76,  //
+                                   0x67, 0x45, 0x23, 0x01, 0xEF, 0xCD, 0xAB, 0x89});
+  const Bytes& held = far(*buffer).bytes;
+  EXPECT_EQ(Bytes(held.begin(), held.begin() + 16), expected);
+  EXPECT_EQ(Bytes(held.begin() + 16, held.begin() + 32), expected);
+  const auto scales = held.begin() + static_cast<std::ptrdiff_t>(layout_of(tensor).scales_at);
+  EXPECT_EQ(Bytes(scales, scales + 4), bytes_of({0x12, 0x34, 0x12, 0x34}));
+}
+
+TEST_F(RearrangedTest, EveryRangeReadsBackWhatWasWritten) {
+  std::mt19937 random(1);
+  for (const DType type : {DType::kQ8_0, DType::kQ4_0}) {
+    const auto buffer = allocate(*make_tensor(type, {64, 2}));
+    const std::size_t size = 4 * trait(type).block_bytes;
+    Bytes plain(size);
+    for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
+    ASSERT_TRUE(buffer->write(0, plain));
+    for (std::size_t begin = 0; begin < size; begin += 3) {
+      for (std::size_t end = begin; end <= size; end += 5) {
+        for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(random());
+        ASSERT_TRUE(buffer->write(begin, std::span(plain).subspan(begin, end - begin)));
+        Bytes all(size);
+        ASSERT_TRUE(buffer->read(0, all));
+        ASSERT_EQ(all, plain) << begin << " to " << end;
+        Bytes part(end - begin);
+        ASSERT_TRUE(buffer->read(begin, part));
+        ASSERT_TRUE(std::ranges::equal(part, std::span(plain).subspan(begin, end - begin)));
+      }
+    }
+  }
+}
+
+TEST_F(RearrangedTest, ErrorsOfTheDeviceAreReturned) {
+  const auto buffer = allocate(*make_tensor(DType::kQ8_0, {64, 2}));
+  Bytes bytes(136);
+  ASSERT_TRUE(buffer->write(0, bytes));
+  far(*buffer).fails = true;
+  EXPECT_EQ(buffer->write(0, bytes).error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(buffer->write(1, std::span(bytes).first(3)).error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(buffer->read(0, bytes).error().code(), ErrorCode::kDevice);
+}
+
+}  // namespace
+}  // namespace shunt::cann::weight_memory_test
