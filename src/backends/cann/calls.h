@@ -154,6 +154,7 @@ class Calls {
   /// Indices as Int32 in [0, count). Others become the nearest, and fail the run. `node`: whose
   /// result they are.
   View indices(const View& ids, NodeId node, std::int64_t count);
+  /// `text` is the same at all sizes.
   /// Fails the run if an element of `bad`, Bool or Int32 0 and 1, is not 0. `text`: the reason.
   void check_none(const View& bad, const std::string& text);
   /// Sets all elements.
