@@ -156,11 +156,10 @@ class Tables {
     const FloatPair quotients =
         divide(calls_, {row("turns", false), row("rest of turns", true)}, factors);
 
-    const View powers =
-        calls_.constant("powers of a digit", kDigits, [](std::span<float> numbers) {
-          for (std::size_t i = 0; i < numbers.size(); ++i)
-            numbers[i] = std::pow(kDigit, static_cast<float>(i));
-        });
+    const View powers = calls_.constant("powers of a digit", kDigits, [](std::span<float> numbers) {
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = std::pow(kDigit, static_cast<float>(i));
+    });
     const View by_digit = powers.reshaped({1, kDigits});
     const View::Dims sizes = {half_, kDigits};
     const View fine = calls_.temporary(DataType::kFloat, sizes);
@@ -207,9 +206,8 @@ RopeTables rope_tables(Calls& calls, const Operands& node, float direction, Rope
   const auto& params = node.params<RopeParams>();
   const std::int64_t tokens = node.sizes(1)[0];
   const std::int64_t factors = node.has_source(2) ? std::int64_t{node.source_id(2)} : -1;
-  const std::string key =
-      fmt::format("of the angles at {} by {}, {} {},{}", node.source_id(1), factors, direction,
-                  static_cast<int>(sines), text_of(params));
+  const std::string key = fmt::format("of the angles at {} by {}, {} {},{}", node.source_id(1),
+                                      factors, direction, static_cast<int>(sines), text_of(params));
   const View::Dims sizes = {params.dims, tokens};
   const auto [cosines, is_new] = calls.shared("cosines " + key, DataType::kFloat, sizes);
   const View made_sines = calls.shared("sines " + key, DataType::kFloat, sizes).first;

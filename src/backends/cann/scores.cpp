@@ -25,13 +25,13 @@ std::optional<View> sinks_of(Calls& calls, const Operands& node, std::size_t sou
   return sinks.reshaped({1, 1, sinks.size(0), 1});
 }
 
-View exponentials(Calls& calls, const View& z, const std::optional<View>& sinks, const View& out) {
+ScoreSums exponentials(Calls& calls, const View& z, const std::optional<View>& sinks,
+                       const View& out) {
   const std::vector<std::int64_t> row = {z.vendor_dim(0)};
   View::Dims sizes = z.sizes();
   sizes[0] = 1;
   const View most = calls.temporary(DataType::kFloat, sizes);
   calls(kAmax, z, row, true, most);
-  if (sinks) calls(kMaximum, most, *sinks, most);
   // Below it is minus infinity, which is the least finite number on a chip that saturates.
   const float least = calls.chip().saturates ? -1e38F : std::numeric_limits<float>::lowest();
   calls(kClamp, most, least, std::nullopt, most);
@@ -39,14 +39,14 @@ View exponentials(Calls& calls, const View& z, const std::optional<View>& sinks,
   calls(kExp, z, out);
   const View sums = calls.temporary(DataType::kFloat, sizes);
   calls(kReduceSum, out, row, true, DataType::kFloat, sums);
-  if (sinks) {
-    calls(kSub, *sinks, most, 1.0F, most);
-    calls(kExp, most, most);
-    calls(kInplaceAdd, sums, most, 1.0F);
-  }
   // The largest of a row is 1, so that only sums of nothing are below.
   calls(kClamp, sums, 0.5F, std::nullopt, sums);
-  return sums;
+  if (!sinks) return {sums, sums};
+  const View total = calls.temporary(DataType::kFloat, sizes);
+  calls(kSub, *sinks, most, 1.0F, total);
+  calls(kExp, total, total);
+  calls(kInplaceAdd, total, sums, 1.0F);
+  return {sums, total};
 }
 
 }  // namespace shunt::cann

@@ -27,8 +27,8 @@ class Softmax final : public CannKernel {
       }
       calls(kAdd, mask, x, params.scale, z);
     }
-    const View sums = exponentials(calls, z, sinks_of(calls, node, 2), z);
-    calls(kDiv, z, sums, node.result());
+    const ScoreSums sums = exponentials(calls, z, sinks_of(calls, node, 2), z);
+    calls(kDiv, z, sums.total, node.result());
   }
 };
 

@@ -1,0 +1,40 @@
+#include "backends/cann/attention.h"
+
+#include "backends/cann/kernel.h"
+#include "backends/cann/scores.h"
+#include "shunt/ops/attention.h"
+
+namespace shunt::cann {
+
+namespace {
+
+class Attention final : public CannKernel {
+ public:
+  const Op& op() const override { return attention_op(); }
+
+  void compute(Calls& calls, const Operands& node, const CannTarget& target) const override {
+    const auto& params = node.params<AttentionParams>();
+    if (node.sizes(1)[2] == 0) return calls.fill(node.result(), 0.0F);
+    AttentionOperands operands = {.q = node.source(0),
+                                  .k = node.source(1).permuted({0, 2, 1, 3}),
+                                  .v = node.source(2).permuted({0, 2, 1, 3}),
+                                  .sinks = sinks_of(calls, node, 4),
+                                  .scale = params.scale,
+                                  .max_bias = params.max_bias,
+                                  .softcap = params.softcap};
+    if (node.has_source(3)) operands.bias = calls.contiguous(node.source(3));
+    attend(calls, target, operands, node.result());
+  }
+
+  double rounding_error(const NodeView& view, const CannTarget& target) const override {
+    return attention_error(view, view.params<AttentionParams>().scale, target);
+  }
+};
+
+}  // namespace
+
+KernelList attention_kernels() {
+  return list_kernels<CannKernel, Attention>();
+}
+
+}  // namespace shunt::cann
