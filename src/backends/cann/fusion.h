@@ -10,6 +10,7 @@
 namespace shunt::cann {
 
 using Fused = shunt::Fused<CannKernel>;
+using Fusions = shunt::Fusions<CannKernel>;
 using Pattern = std::optional<Fused> (*)(const Surroundings& around, NodeId first);
 
 /// All, in the order in which they are looked for.
