@@ -15,7 +15,7 @@
 namespace shunt {
 
 /// Nodes that one call computes, in the place of the last of them. Results are bit-equal to those
-/// of the nodes one by one.
+/// of the nodes one by one, unless an operator of a vendor's library rounds fewer times.
 struct FusedGroup {
   NodeId asked = kNoNode;            ///< the node that the kernel supports, with its parameters
   NodeId last = kNoNode;             ///< the node whose result the call has
