@@ -6,8 +6,8 @@ namespace shunt::cann {
 
 namespace {
 
-/// Of F32 rows without gaps. The mean is computed twice: what the first one is off by, which may be
-/// much for rows far from 0, is the mean of the differences.
+/// Of F32 rows without gaps. The mean of rows far from 0 has a large rounding error. It is the mean
+/// of the differences, and is taken away as well.
 void compose(Calls& calls, const View& x, float eps, const View& y) {
   Formula formula(calls);
   const View near = formula.sub(x, formula.row_means(x));

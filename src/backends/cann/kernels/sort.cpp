@@ -5,8 +5,8 @@ namespace shunt::cann {
 
 namespace {
 
-/// The elements with other signs, so that in ascending order the largest come first. What is not a
-/// number comes last in either order.
+/// The elements with other signs, so that in ascending order the largest come first. NaN comes last
+/// in either order.
 View negative(Calls& calls, const View& x) {
   const View y = calls.temporary(x.type(), x.sizes());
   calls(kNeg, x, y);
