@@ -1,5 +1,7 @@
 #include "backends/cann/weight_parts.h"
 
+#include <algorithm>
+
 namespace shunt::cann {
 
 WeightParts weight_parts(const Operands& node, std::size_t source) {
@@ -11,6 +13,10 @@ WeightParts weight_parts(const Operands& node, std::size_t source) {
           {DataType::kFloat16,
            {sizes[0] / kScaledElements, sizes[1], sizes[2]},
            data == nullptr ? nullptr : data + layout.scales_at}};
+}
+
+WeightParts WeightParts::rows() const {
+  return {codes.merged(1).with_dim(1), scales.merged(1).with_dim(1)};
 }
 
 WeightParts WeightParts::matrices(std::int64_t first, std::int64_t count) const {
@@ -43,41 +49,51 @@ WeightParts pick_matrices(Calls& calls, const WeightParts& weight, const View& i
 
 namespace {
 
-/// Numbers of 4 bits as F16.
-View read_int4(Calls& calls, const View& codes) {
+/// Numbers that are decoded at once: each takes bytes of temporaries.
+constexpr std::int64_t kUnpackedAtOnce = std::int64_t{1} << 24;
+
+/// Numbers of 4 bits.
+View read_int4(Calls& calls, const View& codes, DataType to) {
   const View bytes = pairs_of(codes);
   const auto made = [&](auto call) {
-    View result = calls.temporary(DataType::kFloat16, bytes.sizes());
+    View result = calls.temporary(to, bytes.sizes());
     call(result);
     return result;
   };
   // Halves of a byte from 0 to 15: those from 8 on are negative.
-  const View whole = calls.cast(bytes, DataType::kFloat16);
-  const View shifted = made([&](const View& to) { calls(kMuls, whole, 1.0F / 16, to); });
-  const View high = made([&](const View& to) { calls(kFloor, shifted, to); });
-  const View low = made([&](const View& to) { calls(kSub, whole, high, Scalar(16.0F), to); });
-  const View numbers =
-      calls.temporary(DataType::kFloat16, {2, bytes.size(0), bytes.size(1), bytes.size(2)});
+  const View whole = calls.cast(bytes, to);
+  const View shifted = made([&](const View& each) { calls(kMuls, whole, 1.0F / 16, each); });
+  const View high = made([&](const View& each) { calls(kFloor, shifted, each); });
+  const View low = made([&](const View& each) { calls(kSub, whole, high, Scalar(16.0F), each); });
+  const View numbers = calls.temporary(to, {2, bytes.size(0), bytes.size(1), bytes.size(2)});
   calls.copy(numbers.sliced(0, 0, 1).without(0), low);
   calls.copy(numbers.sliced(0, 1, 1).without(0), high);
   // n - 16 * floor(n / 8)
-  const View eighths = calls.temporary(DataType::kFloat16, numbers.sizes());
+  const View eighths = calls.temporary(to, numbers.sizes());
   calls(kMuls, numbers, 1.0F / 8, eighths);
-  calls(kFloor, eighths, eighths);
-  const View result = calls.temporary(DataType::kFloat16, numbers.sizes());
-  calls(kSub, numbers, eighths, Scalar(16.0F), result);
-  return result.reshaped(codes.sizes());
+  const View above = calls.temporary(to, numbers.sizes());
+  calls(kFloor, eighths, above);
+  calls(kSub, numbers, above, Scalar(16.0F), eighths);
+  return eighths.reshaped(codes.sizes());
 }
 
 }  // namespace
 
-View dequantize(Calls& calls, const WeightParts& weight) {
-  const View numbers = weight.codes.type() == DataType::kInt4
-                           ? read_int4(calls, weight.codes)
-                           : calls.cast(weight.codes, DataType::kFloat16);
-  const View result = calls.temporary(DataType::kFloat16, numbers.sizes());
-  calls(kMul, numbers.split(0, kScaledElements), weight.scales.with_dim(0),
-        result.split(0, kScaledElements));
+View dequantize(Calls& calls, const WeightParts& weight, DataType to) {
+  View result = calls.temporary(to, weight.codes.sizes());
+  const std::int64_t matrices = result.size(2);
+  const std::int64_t most = std::clamp<std::int64_t>(
+      kUnpackedAtOnce / (result.size(0) * result.size(1)), 1, std::max<std::int64_t>(matrices, 1));
+  for (std::int64_t first = 0; first < matrices; first += most) {
+    const Calls::Scope scope(calls);
+    const std::int64_t count = std::min(most, matrices - first);
+    const WeightParts part = weight.matrices(first, count);
+    const View numbers = part.codes.type() == DataType::kInt4 ? read_int4(calls, part.codes, to)
+                                                              : calls.cast(part.codes, to);
+    const View scales = calls.cast(part.scales, to);
+    calls(kMul, numbers.split(0, kScaledElements), scales.with_dim(0),
+          result.sliced(2, first, count).split(0, kScaledElements));
+  }
   return result;
 }
 

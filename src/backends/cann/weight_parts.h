@@ -11,6 +11,8 @@ struct WeightParts {
   View codes;   ///< INT8 or INT4 [K, M, E]
   View scales;  ///< F16 [K / 32, M, E]
 
+  /// Each row as a matrix: [K, 1, M * E].
+  WeightParts rows() const;
   /// Matrices [first, first + count).
   WeightParts matrices(std::int64_t first, std::int64_t count) const;
 };
@@ -18,7 +20,7 @@ struct WeightParts {
 WeightParts weight_parts(const Operands& node, std::size_t source);
 /// Matrices by Int32 indices [N] in range, copied.
 WeightParts pick_matrices(Calls& calls, const WeightParts& weight, const View& indices);
-/// Decoded: F16 [K, M, E].
-View dequantize(Calls& calls, const WeightParts& weight);
+/// Decoded, as F16, which rounds each number, or F32: [K, M, E].
+View dequantize(Calls& calls, const WeightParts& weight, DataType to);
 
 }  // namespace shunt::cann

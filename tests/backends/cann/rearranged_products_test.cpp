@@ -49,9 +49,13 @@ class RearrangedProducts : public testing::TestWithParam<ChipTypes> {
     return std::make_shared<const Graph>(std::move(*graph));
   }
 
-  /// Runs it twice with the weights as loading places them. The output is right.
-  void expect_right(const std::shared_ptr<const Graph>& graph,
-                    std::map<NodeId, RefTensor> leaves = {}) {
+  struct Prepared {
+    std::unique_ptr<GraphRun> run;
+    RefTensor expected;
+  };
+  /// With the weights as loading places them. Leaves that are not given have random values.
+  Result<Prepared> prepare(const std::shared_ptr<const Graph>& graph,
+                           std::map<NodeId, RefTensor> leaves) {
     std::vector<RefTensor> by_node(graph->size());
     for (NodeId id = 0; id < graph->size(); ++id) {
       const Tensor& tensor = graph->node(id).result;
@@ -60,22 +64,46 @@ class RearrangedProducts : public testing::TestWithParam<ChipTypes> {
         leaves[id] = make_values({.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)}, id);
       by_node[id] = rounded(leaves[id], tensor.dtype);
     }
-    const RefTensor expected = (*reference_run(*graph, by_node))[graph->outputs()[0]];
-    auto run = GraphRun::create(
-        graph, devices_, leaves,
-        {.by_ability = true, .weight_memory = [&](Device& device, const Graph& of, NodeId leaf) {
-           return &device == &cann() ? chosen_memory(device, of, leaf) : nullptr;
-         }});
-    ASSERT_TRUE(run) << run.error().message();
+    Prepared made;
+    SHUNT_ASSIGN(auto expected, reference_run(*graph, by_node));
+    made.expected = std::move(expected[graph->outputs()[0]]);
+    SHUNT_ASSIGN(
+        made.run,
+        GraphRun::create(graph, devices_, leaves,
+                         {.by_ability = true,
+                          .weight_memory = [&](Device& device, const Graph& of, NodeId leaf) {
+                            return &device == &cann() ? chosen_memory(device, of, leaf) : nullptr;
+                          }}));
+    return made;
+  }
+
+  /// Runs it. The output is the start of the expected one.
+  static void expect_run(const Graph& graph, const Prepared& prepared) {
+    Plan& plan = prepared.run->plan();
+    const Status status = plan.run();
+    ASSERT_TRUE(status) << status.error().message();
+    const auto got = prepared.run->output(graph.outputs()[0], plan.dynamic_dims());
+    ASSERT_TRUE(got) << got.error().message();
+    RefTensor expected(got->sizes);
+    std::copy_n(prepared.expected.data.begin(), expected.data.size(), expected.data.begin());
+    EXPECT_LT(nmse(*got, expected), kError);
+  }
+
+  void expect_right(const std::shared_ptr<const Graph>& graph,
+                    std::map<NodeId, RefTensor> leaves = {}) {
+    const auto prepared = prepare(graph, std::move(leaves));
+    ASSERT_TRUE(prepared) << prepared.error().message();
     const std::uint64_t before = twin_.calls(kProduct);
-    for (int i = 0; i < 2; ++i) {
-      const Status status = (*run)->plan().run();
-      ASSERT_TRUE(status) << status.error().message();
-      const auto got = (*run)->output(graph->outputs()[0]);
-      ASSERT_TRUE(got) << got.error().message();
-      EXPECT_LT(nmse(*got, expected), kError);
-    }
+    for (int i = 0; i < 2; ++i) expect_run(*graph, *prepared);
     launches_ = twin_.calls(kProduct) - before;
+  }
+
+  /// Some experts more often than others.
+  static RefTensor chosen_experts(std::int64_t experts, const Sizes& sizes) {
+    RefTensor chosen(sizes);
+    for (std::size_t i = 0; i < chosen.data.size(); ++i)
+      chosen.data[i] = static_cast<double>(i * 7 % static_cast<std::size_t>(experts));
+    return chosen;
   }
 
   void expect_product(DType type, std::int64_t k, std::int64_t m, const Shape& x_shape) {
@@ -99,10 +127,7 @@ class RearrangedProducts : public testing::TestWithParam<ChipTypes> {
     ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
     const auto graph = built(std::move(g));
     EXPECT_NE(chosen_memory(cann(), *graph, w->id), nullptr);
-    RefTensor chosen({used, tokens, 1, 1});
-    for (std::size_t i = 0; i < chosen.data.size(); ++i)
-      chosen.data[i] = static_cast<double>(i * 7 % static_cast<std::size_t>(experts));
-    expect_right(graph, {{ids->id, chosen}});
+    expect_right(graph, {{ids->id, chosen_experts(experts, {used, tokens, 1, 1})}});
   }
 
   static constexpr const char* kProduct = "aclnnWeightQuantBatchMatmulV2";
@@ -149,14 +174,48 @@ TEST_P(RearrangedProducts, OfExpertsMayHaveManyTokens) {
   }
 }
 
+/// As of an embedding that is the output's matrix, too.
+TEST_P(RearrangedProducts, OfAWeightWhoseRowsAreRead) {
+  for (const DType type : GetParam().types) {
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(type, {64, 40}));
+    const auto ids = g.input("ids", *make_tensor(DType::kI32, {3}));
+    ASSERT_TRUE(g.output(matmul(g, w, get_rows(g, w, ids)), "y"));
+    const auto graph = built(std::move(g));
+    EXPECT_NE(chosen_memory(cann(), *graph, w->id), nullptr);
+    RefTensor chosen({3, 1, 1, 1});
+    chosen.data = {39, 0, 17};
+    expect_right(graph, {{ids->id, chosen}});
+    EXPECT_EQ(launches_, 2U);
+  }
+}
+
+/// One plan for few columns, which get copies of their matrices, and for many, which are sorted.
+TEST_P(RearrangedProducts, OfExpertsAreRightForAnyNumberOfTokens) {
+  for (const DType type : GetParam().types) {
+    GraphBuilder g;
+    const Dim tokens = *g.dynamic_dim("tokens", 40);
+    const auto w = g.weight("w", *make_tensor(type, {64, 48, 5}), Role::kExpertWeight);
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 1, tokens}));
+    const auto ids = g.input("ids", *make_tensor(DType::kI32, {2, tokens}));
+    ASSERT_TRUE(g.output(matmul_id(g, w, x, ids), "y"));
+    const auto graph = built(std::move(g));
+    const auto prepared = prepare(graph, {{ids->id, chosen_experts(5, {2, 40, 1, 1})}});
+    ASSERT_TRUE(prepared) << prepared.error().message();
+    for (const std::int64_t count : {40, 1, 8, 9, 16, 33, 2}) {
+      SCOPED_TRACE(count);
+      ASSERT_TRUE(prepared->run->plan().set_dynamic_dim(tokens, count));
+      expect_run(*graph, *prepared);
+    }
+  }
+}
+
 TEST_P(RearrangedProducts, OtherReadersOfTheWeightKeepItPlain) {
   GraphBuilder g;
   const auto w = g.weight("w", *make_tensor(DType::kQ8_0, {64, 64}));
   const auto x = g.input("x", *make_tensor(DType::kF32, {64, 64}));
   const auto viewed = matmul(g, reshape(g, w, {64, 32, 2}), x);
-  const auto rows = get_rows(g, w, g.input("ids", *make_tensor(DType::kI32, {3})));
-  ASSERT_TRUE(g.output(viewed, "y0"));
-  ASSERT_TRUE(g.output(rows, "y1"));
+  ASSERT_TRUE(g.output(viewed, "y"));
   const auto graph = built(std::move(g));
   EXPECT_EQ(chosen_memory(cann(), *graph, w->id), nullptr);
   const auto candidates = cann().weight_forms(*graph, w->id);

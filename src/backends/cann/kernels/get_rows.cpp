@@ -1,5 +1,5 @@
 #include "backends/cann/conversions.h"
-#include "backends/cann/kernel.h"
+#include "backends/cann/weight_parts.h"
 #include "shunt/ops/rows.h"
 
 namespace shunt::cann {
@@ -20,10 +20,20 @@ class GetRows final : public CannKernel {
     return can_convert(table.dtype, view.result().dtype, *target.chip);
   }
 
+  bool reads_rearranged(const NodeView& view, std::size_t source) const override {
+    return source == 0 && view.source(0).size(2) == 1 && view.result().dtype == DType::kF32;
+  }
+
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     const StoredTensor table = stored_source(node, 0);
     const StoredTensor result = stored_result(node);
     const View ids = calls.indices(node.source(1), node.source_id(1), table.sizes[1]);
+    if (is_rearranged(node.view(), 0)) {
+      const View flat = ids.reshaped({ids.elements()});
+      const WeightParts rows = pick_matrices(calls, weight_parts(node, 0).rows(), flat);
+      const View numbers = dequantize(calls, rows, DataType::kFloat);
+      return calls.copy(node.result(), numbers.reshaped(node.result().sizes()));
+    }
     const View rows = gather_rows(calls, moved_view(table, calls.chip()), ids);
     convert(calls, result, stored_in(table.type, rows));
   }

@@ -19,7 +19,9 @@ constexpr std::size_t kExpertIds = 2;
 constexpr std::int64_t kFewColumns = 16;
 /// Elements of matrices that are copied or decoded at once.
 constexpr std::int64_t kCopiedElements = kDecodedElements;
-constexpr std::int64_t kDecodedForGroups = std::int64_t{1} << 28;
+/// The same for groups, of rearranged ones and of blocks.
+constexpr std::int64_t kUnpackedForGroups = std::int64_t{1} << 28;
+constexpr std::int64_t kDecodedForGroups = std::int64_t{1} << 25;
 constexpr std::int64_t kMostExpertGroups = 1024;
 
 /// The matrices [K, M, E] of a node.
@@ -52,7 +54,7 @@ class Experts {
   }
   /// Matrices [first, first + n), as a factor.
   View range(Calls& calls, std::int64_t first, std::int64_t n) const {
-    if (rearranged_) return dequantize(calls, parts().matrices(first, n));
+    if (rearranged_) return dequantize(calls, parts().matrices(first, n), numbers_.type);
     if (!has_blocks(node_.dtype(kExpertW)))
       return product_factor(calls, node_.source(kExpertW).without(3).sliced(2, first, n),
                             numbers_.type);
@@ -120,9 +122,10 @@ void multiply_groups(Calls& calls, const View& w, const View& x, const View& end
 
 /// Experts whose columns are multiplied at once.
 std::int64_t groups_at_once(const Experts& experts) {
-  const std::int64_t decoded = kDecodedForGroups / (experts.k * experts.m);
-  return std::clamp<std::int64_t>(experts.is_decoded() ? decoded : kMostExpertGroups, 1,
-                                  std::min(experts.count, kMostExpertGroups));
+  const std::int64_t most = std::min(experts.count, kMostExpertGroups);
+  if (!experts.is_decoded()) return most;
+  const std::int64_t elements = experts.is_rearranged() ? kUnpackedForGroups : kDecodedForGroups;
+  return std::clamp<std::int64_t>(elements / (experts.k * experts.m), 1, most);
 }
 
 /// Whether the chip multiplies groups of these sizes.
