@@ -47,8 +47,8 @@ class RecurrenceUnits {
   /// for first units; `more` is K or 0.
   View states(std::int64_t more);
   /// `states`: [K, V, H, places] after each unit, which others than first ones started from zeros.
-  /// `add(after, before, unit)` adds what n units, the first of which is number `unit`, make of
-  /// the states before them. Both are [K, V, H, n].
+  /// `add(after, before, unit)` adds the part that comes from the states before n units. Both views
+  /// are [K, V, H, n], and `unit` is the number of the first unit.
   using Add = std::function<void(const View& after, const View& before, std::int64_t unit)>;
   void carry(const View& states, const Add& add);
   /// The states before the last n units, [K, V, H, n], which are all that are no first ones; zeros

@@ -107,11 +107,12 @@ View SequenceEnds::checked(const View& given, std::int64_t tokens) {
   calls_(kEqTensor, ends, clamped, is_same);
   const View bad = calls_.temporary(DataType::kBool, {count_});
   calls_(kLogicalNot, is_same, bad);
-  calls_.check_none(bad, "an end of a sequence is below 0 or beyond the tokens");
+  calls_.check_none(
+      bad, "an index is out of range: an end of a sequence is below 0, or beyond the tokens");
   if (count_ == 1) return clamped;
   const View decreases = calls_.temporary(DataType::kBool, {count_ - 1});
   calls_(kLtTensor, ends.sliced(0, 1, count_ - 1), ends.sliced(0, 0, count_ - 1), decreases);
-  calls_.check_none(decreases, "an end of a sequence is before that of the one before");
+  calls_.check_none(decreases, "an index is out of range: the ends of sequences decrease");
   return clamped;
 }
 

@@ -12,12 +12,13 @@ namespace {
 
 constexpr DataType kNumber = DataType::kFloat;
 
-/// What an op makes of tokens. Views are [F, heads of a group, groups, units, steps], where F is K,
-/// V or 1. For each token the states [K, V] become
-///   w * states + k * v, with
-///   w * states + k * beta * (v - k^T (w * states)) (delta), or with
-///   w * states + k * v + b * a^T states (removal),
-/// and the outputs are q^T states after that, or before it, with the bonus.
+/// The tokens of an op. Views are [F, heads of a group, groups, units, steps]; F is K, V or 1. A
+/// token makes of the states S [K, V], with `D = diag(w) S`:
+///   `S = D + k v^T`,
+///   with beta `S = D + k (beta (v - D^T k))^T`,
+///   with a and b `S = D + k v^T + b (S^T a)^T`.
+/// The outputs are `S^T q` after that. With a bonus they are `S^T q + (q^T diag(bonus) k) v` before
+/// it.
 struct RecurrenceTokens {
   View q, w, k, v;
   std::optional<View> beta = {}, a = {}, b = {}, bonus = {};
