@@ -1,0 +1,81 @@
+// Faults of CANN devices: each one is an error or leaves the right result, and nothing stays
+// allocated.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "backends/cann/cann_devices.h"
+#include "support/sanitized.h"
+
+namespace shunt::test::cann_faults_test {
+namespace {
+
+constexpr int kStride = kSanitized ? 7 : 1;
+
+/// A setting of the twin, and the profile that meets all its places.
+struct Fault {
+  const char* setting;
+  bool may_fail = true;  ///< else it costs only speed
+};
+
+class CannFaultsAtEachCall : public CannDevices, public testing::WithParamInterface<Fault> {
+ protected:
+  /// The start of the backend and some runs. Those that end well have the right result.
+  Status start_and_run(const Rows& rows, const std::vector<double>& expected) {
+    open();
+    const auto found = registry_->find("cann0");
+    if (!found) return found.error();
+    const std::vector<Device*> chosen = {*found, &device("cpu0")};
+    SHUNT_ASSIGN(const auto run, GraphRun::create(rows.graph, chosen, rows.leaves));
+    Status first = ok();
+    for (int i = 0; i < 4; ++i) {
+      const Status status = run->plan().run();
+      if (!status) {
+        if (first) first = status;
+        continue;
+      }
+      SHUNT_ASSIGN(const RefTensor output, run->output(rows.result));
+      for (std::size_t k = 0; k < expected.size(); ++k)
+        EXPECT_NEAR(output.data[k], expected[k], 1e-5) << "run " << i;
+    }
+    return first;
+  }
+};
+
+TEST_P(CannFaultsAtEachCall, GiveAnErrorOrTheRightResultAndLeaveNothingBehind) {
+  const Rows rows;
+  const auto run = make_run(rows.graph, rows.leaves);
+  ASSERT_EQ(error_of(run->plan().run()), "");
+  const auto expected = run->output(rows.result)->data;
+  registry_.reset();
+  int failed = 0, reached = 0;
+  // Once as many calls in a row change nothing, all are behind.
+  for (int n = 1, unchanged = 0; n < 100'000 && unchanged < 3; n += std::max(kStride, n / 50)) {
+    twin_.restart();
+    twin_.set(GetParam().setting, std::to_string(n).c_str());
+    const Status status = start_and_run(rows, expected);
+    registry_.reset();
+    twin_.set(GetParam().setting, "0");
+    ASSERT_EQ(twin_.count(AscendCount::kObjections), 0U) << n << ": " << twin_.objection();
+    EXPECT_EQ(twin_.live(), 0U) << n;
+    unchanged = status ? unchanged + 1 : 0;
+    failed += status ? 0 : 1;
+    ++reached;
+    if (!GetParam().may_fail) {
+      EXPECT_EQ(error_of(status), "") << n;
+      unchanged = reached < 60 / kStride ? 0 : unchanged;
+    }
+  }
+  EXPECT_EQ(failed > 0, GetParam().may_fail);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , CannFaultsAtEachCall,
+    testing::Values(Fault{"ASCEND_TWIN_FAIL_DEVICE_MEMORY"}, Fault{"ASCEND_TWIN_FAIL_HOST_MEMORY"},
+                    Fault{"ASCEND_TWIN_FAIL_FIRST_PHASE"}, Fault{"ASCEND_TWIN_FAIL_LAUNCH"},
+                    Fault{"ASCEND_TWIN_FAIL_LATE"}, Fault{"ASCEND_TWIN_FAIL_RESOURCE"},
+                    Fault{"ASCEND_TWIN_FAIL_CAPTURE", false}, Fault{"ASCEND_TWIN_FAIL_LOST"}),
+    [](const auto& test) { return std::string(test.param.setting).substr(17); });
+
+}  // namespace
+}  // namespace shunt::test::cann_faults_test

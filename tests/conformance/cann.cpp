@@ -1,0 +1,54 @@
+// Ascend NPUs, by the twin of CANN in strict mode: each kind of chip, both layouts of the
+// libraries, two orders of work.
+#include "conformance/suite.h"
+#include "support/ascend_twin.h"
+#include "support/sanitized.h"
+
+namespace shunt::test::cann_conformance {
+namespace {
+
+using Layout = AscendTwin::Layout;
+
+struct Machine {
+  const char* label;
+  const char* profile;
+  const char* order;
+  Layout layout = Layout::kWhole;
+  const char* products = "f32";  ///< the numbers of products of F32
+};
+
+DeviceUnderTest twin(const Machine& machine, std::size_t every) {
+  DeviceUnderTest device{.label = machine.label,
+                         .device = "cann0",
+                         .options = {},
+                         .everything = false,
+                         .exclusions = {},
+                         .every = every};
+  device.options.threads = 2;
+  device.options.libraries["cann"] = AscendTwin::folder_of(machine.layout);
+  device.options.backend_options["cann"]["matmul"] = machine.products;
+  device.around = [=]() -> std::shared_ptr<void> {
+    auto twin = std::make_shared<AscendTwin>(machine.layout);
+    if (!twin->there()) return nullptr;
+    twin->set("ASCEND_TWIN_PROFILE", machine.profile);
+    twin->set("ASCEND_TWIN_ORDER", machine.order);
+    twin->set("ASCEND_TWIN_STRICT", "status");
+    return twin;
+  };
+  return device;
+}
+
+/// One chip in full, and samples of the others. `./dev ci --full` has all cases of all.
+std::vector<DeviceUnderTest> devices() {
+  const Machine full = {"c910b", "910b", "eager"};
+  const Machine lazy_310p = {"c310p", "310p", "lazy", Layout::kSplit, "f16"};
+  const Machine seed_310b = {"c310b", "310b", "3", Layout::kWhole, "f16"};
+  if (kSanitized) return {twin(full, 37), twin(lazy_310p, 397), twin(seed_310b, 397)};
+  return {twin(full, 1), twin({"c910b_lazy", "910b", "lazy", Layout::kSplit}, 17),
+          twin(lazy_310p, 17), twin(seed_310b, 17)};
+}
+
+INSTANTIATE_TEST_SUITE_P(Cann, Conformance, ops_on(devices()), conformance_name);
+
+}  // namespace
+}  // namespace shunt::test::cann_conformance
