@@ -3,11 +3,11 @@
 namespace shunt::cann {
 
 namespace {
-constexpr DataType kWhole = DataType::kFloat;
+constexpr DataType kCountType = DataType::kFloat;
 }  // namespace
 
 View RowMath::make(View::Dims sizes) {
-  return calls_.temporary(kWhole, std::move(sizes));
+  return calls_.temporary(kCountType, std::move(sizes));
 }
 
 View RowMath::count_up(std::int64_t size, double from) {
@@ -100,7 +100,7 @@ SequenceEnds::SequenceEnds(Calls& calls, const View& given, std::int64_t tokens)
 
 /// As F32 [S], from 0 to `tokens`.
 View SequenceEnds::checked(const View& given, std::int64_t tokens) {
-  const View ends = calls_.cast(calls_.contiguous(given).reshaped({count_}), kWhole);
+  const View ends = calls_.cast(calls_.contiguous(given).reshaped({count_}), kCountType);
   const View clamped = math_.make({count_});
   calls_(kClamp, ends, Scalar(0.0F), Scalar(static_cast<double>(tokens)), clamped);
   const View is_same = calls_.temporary(DataType::kBool, {count_});
@@ -121,7 +121,7 @@ View SequenceEnds::count_up_to(const View& ascending, const View& at) {
   const View is_below =
       math_.below(ascending.reshaped({1, n}), math_.plus(at, 0.5).reshaped({m, 1}), {m, n});
   const View count = math_.make({m});
-  calls_(kReduceSum, is_below, {is_below.vendor_dim(1)}, false, kWhole, count);
+  calls_(kReduceSum, is_below, {is_below.vendor_dim(1)}, false, kCountType, count);
   return count;
 }
 

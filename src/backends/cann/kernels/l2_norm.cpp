@@ -10,7 +10,7 @@ namespace {
 
 /// Squares of large or small elements are out of range for F32. So each row is divided by its
 /// largest element first, and eps as well.
-void compose(Calls& calls, const View& x, float eps, const View& y) {
+void compose_l2_norm(Calls& calls, const View& x, float eps, const View& y) {
   constexpr float kSmallest = std::numeric_limits<float>::min();
   Formula formula(calls);
   const View peak = formula.at_least(formula.row_peaks(formula.apply(kAbs, x)), kSmallest);
@@ -31,7 +31,7 @@ class L2Norm final : public CannKernel {
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     fill_f32(calls, node.result(), [&](const View& y) {
-      compose(calls, as_f32(calls, node.source(0)), node.params<L2NormParams>().eps, y);
+      compose_l2_norm(calls, as_f32(calls, node.source(0)), node.params<L2NormParams>().eps, y);
     });
   }
 };

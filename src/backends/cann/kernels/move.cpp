@@ -115,7 +115,7 @@ struct MoveRow {
   const Op& (*op)();
   void (*compute)(Calls& calls, const Moved& moved);
 };
-constexpr std::array kRows = {MoveRow{cont_op, copy_all}, MoveRow{dup_op, copy_all},
+constexpr std::array kMoveRows = {MoveRow{cont_op, copy_all}, MoveRow{dup_op, copy_all},
                               MoveRow{repeat_op, repeat}, MoveRow{roll_op, roll},
                               MoveRow{concat_op, concat}, MoveRow{pad_op, pad},
                               MoveRow{diag_op, diag},     MoveRow{tri_op, tri}};
@@ -138,7 +138,7 @@ class Move final : public CannKernel {
 }  // namespace
 
 KernelList move_kernels() {
-  static const KernelRows<Move, CannKernel> kKernels(kRows);
+  static const KernelRows<Move, CannKernel> kKernels(kMoveRows);
   return kKernels.list();
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 /// Of F32 rows without gaps. The mean of rows far from 0 has a large rounding error. It is the mean
 /// of the differences, and is taken away as well.
-void compose(Calls& calls, const View& x, float eps, const View& y) {
+void compose_norm(Calls& calls, const View& x, float eps, const View& y) {
   Formula formula(calls);
   const View near = formula.sub(x, formula.row_means(x));
   const View centred = formula.sub(near, formula.row_means(near));
@@ -22,7 +22,7 @@ void standardize(Calls& calls, const View& x, float eps, const View& y) {
   if (eps > 0 && calls.attempt(kLayerNorm, x, {x.size(0)}, std::nullopt, std::nullopt, double{eps},
                                y, std::nullopt, std::nullopt))
     return;
-  fill_f32(calls, y, [&](const View& to) { compose(calls, as_f32(calls, x), eps, to); });
+  fill_f32(calls, y, [&](const View& to) { compose_norm(calls, as_f32(calls, x), eps, to); });
 }
 
 class Norm final : public CannKernel {
