@@ -92,6 +92,23 @@ TEST_F(First, StrictModeObjectsToBytesThatWereNeverWritten) {
   aclDestroyTensor(other);
 }
 
+/// The host writes to a 310B's memory without a call.
+TEST_F(First, StrictModeKnowsNothingOfBytesThatTheHostWrites) {
+  restart({{"PROFILE", "310b"}, {"STRICT", "status"}});
+  Buffer memory(8);
+  auto* const numbers = static_cast<float*>(memory.address());
+  numbers[0] = 1;
+  numbers[1] = 2;
+  const std::int64_t shape[] = {2};
+  aclTensor* const both =
+      aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, memory.address());
+  aclScalar* const alpha = scalar(1);
+  EXPECT_EQ(RUN_OP(Add, both, both, alpha, both), ACL_SUCCESS);
+  EXPECT_EQ(numbers[1], 4);
+  aclDestroyScalar(alpha);
+  aclDestroyTensor(both);
+}
+
 TEST_F(First, LazyWorkHappensWhenItIsWaitedFor) {
   restart({{"ORDER", "lazy"}});
   Tensor<float> tensor(ACL_FLOAT, {1}, {1});

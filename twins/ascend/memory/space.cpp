@@ -87,7 +87,9 @@ Status Space::allocate(std::int32_t device, std::uint64_t bytes, bool padded, vo
   const std::uint64_t reserved = (bytes + 31) / 32 * 32 + (padded ? kTail : 0);
   auto range = std::make_shared<Range>();
   range->bytes = bytes;
-  range->written = std::make_shared<Written>(reserved);
+  // The host writes to shared memory by itself.
+  const bool is_shared = profile() != nullptr && profile()->one_memory;
+  range->written = std::make_shared<Written>(reserved, is_shared);
   const std::lock_guard lock(mutex_);
   ASCEND_TWIN_TRY(take(device, reserved, 128, 64, *range));
   poison(range->host, reserved);

@@ -9,7 +9,7 @@ namespace ascend_twin {
 /// From any thread; bits of bytes that two threads write at once are set by both.
 class Written {
  public:
-  /// None, or all of it (host memory).
+  /// None, or all of it (memory that the host can write to).
   explicit Written(std::uint64_t bytes, bool all = false);
   ~Written();
   Written(const Written&) = delete;
