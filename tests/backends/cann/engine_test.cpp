@@ -1,0 +1,280 @@
+// Models on CANN devices: the same as on the CPU, for the types of weights, on two devices and on
+// one that is too small, and decode steps that the twin counts or that meet faults.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <set>
+
+#include "backends/cann/cann_devices.h"
+#include "engine/model_state.h"
+#include "support/engine_run.h"
+#include "support/models.h"
+#include "support/sanitized.h"
+
+namespace shunt::test::cann_engine_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+double distance(const EngineRun& a, const EngineRun& b) {
+  return test::distance(a.logits, b.logits);
+}
+
+class CannEngine : public CannDevices {
+ protected:
+  static LoadOptions load_options() {
+    LoadOptions options;
+    options.session = small_session();
+    options.memory_margin = 0;
+    options.placement.rules_only = true;
+    return options;
+  }
+  Result<EngineRun> run(const std::string& path, const std::vector<std::string>& names,
+                        const LoadOptions& options = load_options()) const {
+    SHUNT_ASSIGN(const auto chosen, registry_->select(names));
+    return run_engine(path, chosen, options);
+  }
+  /// The devices that compute a step.
+  static std::set<std::string> used(const EngineRun& run) {
+    std::set<std::string> names;
+    for (const LedgerRow& row : run.session->ledger().rows) {
+      if (row.purpose == Purpose::kActivations) names.insert(row.device);
+    }
+    return names;
+  }
+};
+
+struct TypeCase {
+  DType type;
+  double error;  ///< allowed, against the CPU, which rounds activations to 8 bits for some
+};
+
+class CannEngineTypes : public CannEngine, public testing::WithParamInterface<TypeCase> {};
+
+TEST_P(CannEngineTypes, MatchTheCpu) {
+  SynthOptions shape;
+  shape.dtype = GetParam().type;
+  shape.width = shape.feed_forward = 256;
+  const SynthModel model(shape);
+  const auto cann = run(model.path(), {"cann0"});
+  const auto cpu = run(model.path(), {"cpu0"});
+  ASSERT_TRUE(cann) << cann.error().message();
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  EXPECT_LT(distance(*cann, *cpu), GetParam().error);
+  EXPECT_THAT(used(*cann), Contains("cann0"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, CannEngineTypes,
+                         testing::Values(TypeCase{DType::kF32, 1e-9}, TypeCase{DType::kF16, 1e-5},
+                                         TypeCase{DType::kQ8_0, 2e-3}, TypeCase{DType::kQ4_0, 2e-3},
+                                         TypeCase{DType::kQ4_K, 2e-2}),
+                         [](const auto& test) { return std::string(to_string(test.param.type)); });
+
+TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
+  const SynthModel model;
+  const auto alone = run(model.path(), {"cann0"});
+  ASSERT_TRUE(alone) << alone.error().message();
+  for (const char* peers : {"on", "off"}) {
+    reopen({{"ASCEND_TWIN_DEVICES", "2"}, {"ASCEND_TWIN_PEERS", peers}});
+    LoadOptions options = load_options();
+    options.placement.pins = {{"blk\\.1\\..*", "cann1"}};
+    const auto both = run(model.path(), {"cann0", "cann1"}, options);
+    ASSERT_TRUE(both) << both.error().message();
+    EXPECT_THAT(used(*both), testing::IsSupersetOf({"cann0", "cann1"}));
+    EXPECT_EQ(both->tokens, alone->tokens);
+    EXPECT_LT(distance(*both, *alone), 1e-12);
+  }
+}
+
+TEST_F(CannEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {
+  constexpr std::uint64_t kSmallDevice = std::uint64_t{9} << 20;
+  SynthOptions shape;
+  shape.width = shape.feed_forward = 256;
+  shape.layers = 6;
+  const SynthModel model(shape);
+  const auto cpu = run(model.path(), {"cpu0"});
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  ASSERT_GT(cpu->model->predicted().allocated("cpu0"), kSmallDevice);
+  reopen({{"ASCEND_TWIN_MEMORY", std::to_string(kSmallDevice).c_str()}});
+  LoadOptions options = load_options();
+  options.memory_margin = std::uint64_t{1} << 20;
+  const auto shared = run(model.path(), {"cann0"}, options);
+  ASSERT_TRUE(shared) << shared.error().message();
+  EXPECT_THAT(used(*shared), testing::IsSupersetOf({"cann0", "cpu0"}));
+  EXPECT_EQ(shared->tokens, cpu->tokens);
+}
+
+/// Each chip on its own computes some layers, whatever the other half is.
+TEST_F(CannEngine, OtherChipsComputeModelsOfF16) {
+  SynthOptions shape;
+  shape.dtype = DType::kF16;
+  const SynthModel model(shape);
+  const auto cpu = run(model.path(), {"cpu0"});
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  for (const char* profile : {"310p", "310b"}) {
+    reopen({{"ASCEND_TWIN_PROFILE", profile}});
+    const auto cann = run(model.path(), {"cann0"});
+    ASSERT_TRUE(cann) << profile << ": " << cann.error().message();
+    EXPECT_THAT(used(*cann), Contains("cann0")) << profile;
+    EXPECT_LT(distance(*cann, *cpu), 1e-4) << profile;
+  }
+}
+
+/// A decode step, which is taken back.
+class CannDecode : public CannEngine {
+ protected:
+  static constexpr std::array<std::int32_t, 2> kTokens = {60, 61};
+  const std::vector<std::int32_t> kPrompt = {1, 20, 30, 40, 50};
+
+  void TearDown() override {
+    session_.reset();
+    CannEngine::TearDown();
+  }
+  void load(const std::string& device, DeviceErrorMode mode = DeviceErrorMode::kFail,
+            Settings settings = {}) {
+    session_.reset();
+    reopen(settings);
+    lines_.clear();
+    LoadOptions options = load_options();
+    options.on_device_error.mode = mode;
+    options.on_device_error.log = [this](std::string_view line) { lines_.emplace_back(line); };
+    const auto chosen = registry_->select(std::vector{device});
+    ASSERT_TRUE(chosen) << chosen.error().message();
+    const auto model = Model::load(model_.path(), *chosen, options);
+    ASSERT_TRUE(model) << model.error().message();
+    auto session = Session::create(*model, options.session);
+    ASSERT_TRUE(session) << session.error().message();
+    session_ = std::move(*session);
+    const auto logits = session_->append(kPrompt);
+    ASSERT_TRUE(logits) << logits.error().message();
+  }
+  Result<std::vector<float>> step(std::size_t token) const {
+    SHUNT_ASSIGN(const auto logits, session_->append(std::span(&kTokens[token], 1)));
+    std::vector<float> kept(logits.begin(), logits.end());
+    SHUNT_TRY(session_->truncate(static_cast<std::int64_t>(kPrompt.size())));
+    return kept;
+  }
+  /// Logits of the CPU for each of the tokens.
+  void compute_expected() {
+    ASSERT_NO_FATAL_FAILURE(load("cpu0"));
+    for (std::size_t token = 0; token < expected_.size(); ++token) {
+      const auto logits = step(token);
+      ASSERT_TRUE(logits) << logits.error().message();
+      expected_[token] = *logits;
+    }
+    ASSERT_GT(test::distance(expected_[0], expected_[1]), 1e-2);
+  }
+  void expect_right(const Result<std::vector<float>>& logits, std::size_t token) const {
+    ASSERT_TRUE(logits) << logits.error().message();
+    EXPECT_LT(test::distance(*logits, expected_[token]), 1e-9);
+  }
+
+  SynthModel model_{tiny_shape()};
+  std::unique_ptr<Session> session_;
+  std::vector<std::string> lines_;
+  std::array<std::vector<float>, 2> expected_;
+};
+
+TEST_F(CannDecode, AStepIsAReplayAndOneCopyEachWay) {
+  ASSERT_NO_FATAL_FAILURE(load("cann0"));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(step(0));
+  const auto count = [&](AscendCount counter) { return twin_.count(counter); };
+  const auto replays = count(AscendCount::kReplays), captures = count(AscendCount::kCaptures);
+  const auto launches = count(AscendCount::kSecondPhases);
+  const auto memory = count(AscendCount::kDeviceAllocations);
+  const auto drains = count(AscendCount::kDrains);
+  const auto to_device = count(AscendCount::kCopiesToDevice);
+  const auto to_host = count(AscendCount::kCopiesToHost);
+  ASSERT_TRUE(step(1));
+  EXPECT_EQ(count(AscendCount::kReplays), replays + 1);
+  EXPECT_EQ(count(AscendCount::kCaptures), captures);
+  EXPECT_EQ(count(AscendCount::kSecondPhases), launches);
+  EXPECT_EQ(count(AscendCount::kDeviceAllocations), memory);
+  EXPECT_EQ(count(AscendCount::kDrains), drains);
+  EXPECT_LE(count(AscendCount::kCopiesToDevice), to_device + 1);
+  EXPECT_LE(count(AscendCount::kCopiesToHost), to_host + 2) << "logits and counters of checks";
+}
+
+struct DecodeFault {
+  const char* setting;
+  const char* late_code = "507015";
+  bool loses_device = false;
+};
+class CannDecodeFaults : public CannDecode, public testing::WithParamInterface<DecodeFault> {};
+
+/// With the fault at each place of a step: the step is an error and the next one is right, or the
+/// CPU computes both.
+TEST_P(CannDecodeFaults, AreErrorsOrComputedByTheCpuAndTheNextStepIsRight) {
+  ASSERT_NO_FATAL_FAILURE(compute_expected());
+  int failed = 0;
+  bool done = false;
+  for (int n = 1; n < 10'000 && !done; n += 1 + n / 4) {
+    for (const auto mode : {DeviceErrorMode::kFail, DeviceErrorMode::kFallback}) {
+      SCOPED_TRACE(n);
+      ASSERT_NO_FATAL_FAILURE(
+          load("cann0", mode, {{"ASCEND_TWIN_LATE_CODE", GetParam().late_code}}));
+      twin_.set(GetParam().setting, std::to_string(n).c_str());
+      const auto first = step(0);
+      twin_.set(GetParam().setting, "0");
+      if (mode == DeviceErrorMode::kFallback) {
+        expect_right(first, 0);
+        expect_right(step(1), 1);
+        if (!done) {
+          EXPECT_THAT(lines_, Contains(HasSubstr("cann0")));
+        }
+      } else if (first) {
+        expect_right(first, 0);
+        done = true;
+      } else {
+        ++failed;
+        EXPECT_EQ(first.error().device(), "cann0");
+        const auto next = step(1);
+        if (GetParam().loses_device) {
+          EXPECT_FALSE(next);
+        } else {
+          expect_right(next, 1);
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(done);
+  EXPECT_GT(failed, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CannDecodeFaults,
+                         testing::Values(DecodeFault{"ASCEND_TWIN_FAIL_FIRST_PHASE"},
+                                         DecodeFault{"ASCEND_TWIN_FAIL_LAUNCH"},
+                                         DecodeFault{"ASCEND_TWIN_FAIL_LATE"},
+                                         DecodeFault{"ASCEND_TWIN_FAIL_LATE", "507054", true},
+                                         DecodeFault{"ASCEND_TWIN_FAIL_LOST", "507015", true}),
+                         [](const auto& test) {
+                           const std::string name = std::string(test.param.setting).substr(17);
+                           return name + "_" + test.param.late_code;
+                         });
+
+/// Steps with a fault at a random place. Nothing stays allocated, and the steps between are right.
+TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
+  constexpr int kSteps = kSanitized ? 30 : 300;
+  ASSERT_NO_FATAL_FAILURE(compute_expected());
+  ASSERT_NO_FATAL_FAILURE(load("cann0"));
+  std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same faults each time
+  constexpr std::array kFaults = {"ASCEND_TWIN_FAIL_FIRST_PHASE", "ASCEND_TWIN_FAIL_LAUNCH",
+                                  "ASCEND_TWIN_FAIL_LATE", "ASCEND_TWIN_FAIL_CAPTURE",
+                                  "ASCEND_TWIN_FAIL_DEVICE_MEMORY"};
+  for (int i = 0; i < kSteps; ++i) {
+    const char* const fault = kFaults[random() % kFaults.size()];
+    twin_.set(fault, std::to_string(1 + random() % 60).c_str());
+    const std::size_t token = random() % kTokens.size();
+    const auto faulty = step(token);
+    twin_.set(fault, "0");
+    if (faulty) expect_right(faulty, token);
+    expect_right(step(1 - token), 1 - token);
+    ASSERT_FALSE(HasFailure()) << "step " << i << ", " << fault;
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test::cann_engine_test
