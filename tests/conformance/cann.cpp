@@ -30,9 +30,9 @@ DeviceUnderTest twin(const Machine& machine, std::size_t every) {
   device.around = [=]() -> std::shared_ptr<void> {
     auto twin = std::make_shared<AscendTwin>(machine.layout);
     if (!twin->there()) return nullptr;
-    twin->set("ASCEND_TWIN_PROFILE", machine.profile);
-    twin->set("ASCEND_TWIN_ORDER", machine.order);
-    twin->set("ASCEND_TWIN_STRICT", "status");
+    twin->set("PROFILE", machine.profile);
+    twin->set("ORDER", machine.order);
+    twin->set("STRICT", "status");
     return twin;
   };
   return device;

@@ -84,8 +84,9 @@ Options AscendTwin::options() const {
   return options;
 }
 
-void AscendTwin::set(const char* name, const char* value) {
-  EXPECT_TRUE(find<bool(const char*, const char*)>("ascend_twin_set")(name, value))
+void AscendTwin::set(const std::string& name, const std::string& value) {
+  EXPECT_TRUE(find<bool(const char*, const char*)>("ascend_twin_set")(
+      ("ASCEND_TWIN_" + name).c_str(), value.c_str()))
       << name << "=" << value;
 }
 
@@ -119,7 +120,7 @@ std::uint64_t AscendTwin::live_models() const {
   return live(kModels);
 }
 
-std::string AscendTwin::objection() const {
+std::string AscendTwin::last_objection() const {
   return find<const char*()>("ascend_twin_last_objection")();
 }
 

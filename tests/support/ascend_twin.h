@@ -47,8 +47,8 @@ class AscendTwin {
   const std::string& folder() const { return folder_; }
   /// A registry whose backend for CANN has it.
   Options options() const;
-  /// Fails the test if there is no such setting.
-  void set(const char* name, const char* value);
+  /// Fails the test if there is no such setting. "PROFILE" is ASCEND_TWIN_PROFILE.
+  void set(const std::string& name, const std::string& value);
   /// Drops all streams, objects, memory and counts; settings stay. Not while a registry has the
   /// twin.
   void restart();
@@ -60,7 +60,7 @@ class AscendTwin {
   std::uint64_t live_executors() const;
   std::uint64_t live_models() const;
   /// The last objection of strict mode; empty if there was none.
-  std::string objection() const;
+  std::string last_objection() const;
   /// A function of the libraries of this layout.
   template <class F>
   F* find(const char* name) const {

@@ -30,7 +30,7 @@ class CannDevices : public testing::Test {
 
   void SetUp() override {
     if (!twin_.there()) GTEST_SKIP() << "there is no twin of CANN in this build";
-    twin_.set("ASCEND_TWIN_STRICT", "status");
+    twin_.set("STRICT", "status");
     open();
   }
   void TearDown() override {
@@ -41,7 +41,7 @@ class CannDevices : public testing::Test {
   /// No object is alive, and strict mode has objected to nothing, the leaks at the end included.
   void expect_nothing_left() const {
     EXPECT_EQ(twin_.live(), 0U);
-    EXPECT_EQ(twin_.count(AscendCount::kObjections), 0U) << twin_.objection();
+    EXPECT_EQ(twin_.count(AscendCount::kObjections), 0U) << twin_.last_objection();
   }
   void open() { open(twin_.options()); }
   void open(const Options& options) {

@@ -78,7 +78,7 @@ TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
   const auto alone = run(model.path(), {"cann0"});
   ASSERT_TRUE(alone) << alone.error().message();
   for (const char* peers : {"on", "off"}) {
-    reopen({{"ASCEND_TWIN_DEVICES", "2"}, {"ASCEND_TWIN_PEERS", peers}});
+    reopen({{"DEVICES", "2"}, {"PEERS", peers}});
     LoadOptions options = load_options();
     options.placement.pins = {{"blk\\.1\\..*", "cann1"}};
     const auto both = run(model.path(), {"cann0", "cann1"}, options);
@@ -90,15 +90,15 @@ TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
 }
 
 TEST_F(CannEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {
-  constexpr std::uint64_t kSmallDevice = std::uint64_t{9} << 20;
+  constexpr const char* kSmallDevice = "9437184";
   SynthOptions shape;
   shape.width = shape.feed_forward = 256;
   shape.layers = 6;
   const SynthModel model(shape);
   const auto cpu = run(model.path(), {"cpu0"});
   ASSERT_TRUE(cpu) << cpu.error().message();
-  ASSERT_GT(cpu->model->predicted().allocated("cpu0"), kSmallDevice);
-  reopen({{"ASCEND_TWIN_MEMORY", std::to_string(kSmallDevice).c_str()}});
+  ASSERT_GT(cpu->model->predicted().allocated("cpu0"), std::stoull(kSmallDevice));
+  reopen({{"MEMORY", kSmallDevice}});
   LoadOptions options = load_options();
   options.memory_margin = std::uint64_t{1} << 20;
   const auto shared = run(model.path(), {"cann0"}, options);
@@ -115,7 +115,7 @@ TEST_F(CannEngine, OtherChipsComputeModelsOfF16) {
   const auto cpu = run(model.path(), {"cpu0"});
   ASSERT_TRUE(cpu) << cpu.error().message();
   for (const char* profile : {"310p", "310b"}) {
-    reopen({{"ASCEND_TWIN_PROFILE", profile}});
+    reopen({{"PROFILE", profile}});
     const auto cann = run(model.path(), {"cann0"});
     ASSERT_TRUE(cann) << profile << ": " << cann.error().message();
     EXPECT_THAT(used(*cann), Contains("cann0")) << profile;
@@ -214,9 +214,8 @@ TEST_P(CannDecodeFaults, AreErrorsOrComputedByTheCpuAndTheNextStepIsRight) {
   for (int n = 1; n < 10'000 && !done; n += 1 + n / 4) {
     for (const auto mode : {DeviceErrorMode::kFail, DeviceErrorMode::kFallback}) {
       SCOPED_TRACE(n);
-      ASSERT_NO_FATAL_FAILURE(
-          load("cann0", mode, {{"ASCEND_TWIN_LATE_CODE", GetParam().late_code}}));
-      twin_.set(GetParam().setting, std::to_string(n).c_str());
+      ASSERT_NO_FATAL_FAILURE(load("cann0", mode, {{"LATE_CODE", GetParam().late_code}}));
+      twin_.set(GetParam().setting, std::to_string(n));
       const auto first = step(0);
       twin_.set(GetParam().setting, "0");
       if (mode == DeviceErrorMode::kFallback) {
@@ -245,13 +244,12 @@ TEST_P(CannDecodeFaults, AreErrorsOrComputedByTheCpuAndTheNextStepIsRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, CannDecodeFaults,
-                         testing::Values(DecodeFault{"ASCEND_TWIN_FAIL_FIRST_PHASE"},
-                                         DecodeFault{"ASCEND_TWIN_FAIL_LAUNCH"},
-                                         DecodeFault{"ASCEND_TWIN_FAIL_LATE"},
-                                         DecodeFault{"ASCEND_TWIN_FAIL_LATE", "507054", true},
-                                         DecodeFault{"ASCEND_TWIN_FAIL_LOST", "507015", true}),
+                         testing::Values(DecodeFault{"FAIL_FIRST_PHASE"},
+                                         DecodeFault{"FAIL_LAUNCH"}, DecodeFault{"FAIL_LATE"},
+                                         DecodeFault{"FAIL_LATE", "507054", true},
+                                         DecodeFault{"FAIL_LOST", "507015", true}),
                          [](const auto& test) {
-                           const std::string name = std::string(test.param.setting).substr(17);
+                           const std::string name = std::string(test.param.setting).substr(5);
                            return name + "_" + test.param.late_code;
                          });
 
@@ -261,12 +259,11 @@ TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
   ASSERT_NO_FATAL_FAILURE(compute_expected());
   ASSERT_NO_FATAL_FAILURE(load("cann0"));
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same faults each time
-  constexpr std::array kFaults = {"ASCEND_TWIN_FAIL_FIRST_PHASE", "ASCEND_TWIN_FAIL_LAUNCH",
-                                  "ASCEND_TWIN_FAIL_LATE", "ASCEND_TWIN_FAIL_CAPTURE",
-                                  "ASCEND_TWIN_FAIL_DEVICE_MEMORY"};
+  constexpr std::array kFaults = {"FAIL_FIRST_PHASE", "FAIL_LAUNCH", "FAIL_LATE", "FAIL_CAPTURE",
+                                  "FAIL_DEVICE_MEMORY"};
   for (int i = 0; i < kSteps; ++i) {
     const char* const fault = kFaults[random() % kFaults.size()];
-    twin_.set(fault, std::to_string(1 + random() % 60).c_str());
+    twin_.set(fault, std::to_string(1 + random() % 60));
     const std::size_t token = random() % kTokens.size();
     const auto faulty = step(token);
     twin_.set(fault, "0");

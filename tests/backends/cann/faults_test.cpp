@@ -52,11 +52,11 @@ TEST_P(CannFaultsAtEachCall, GiveAnErrorOrTheRightResultAndLeaveNothingBehind) {
   // Once as many calls in a row change nothing, all are behind.
   for (int n = 1, unchanged = 0; n < 100'000 && unchanged < 3; n += std::max(kStride, n / 50)) {
     twin_.restart();
-    twin_.set(GetParam().setting, std::to_string(n).c_str());
+    twin_.set(GetParam().setting, std::to_string(n));
     const Status status = start_and_run(rows, expected);
     registry_.reset();
     twin_.set(GetParam().setting, "0");
-    ASSERT_EQ(twin_.count(AscendCount::kObjections), 0U) << n << ": " << twin_.objection();
+    ASSERT_EQ(twin_.count(AscendCount::kObjections), 0U) << n << ": " << twin_.last_objection();
     EXPECT_EQ(twin_.live(), 0U) << n;
     unchanged = status ? unchanged + 1 : 0;
     failed += status ? 0 : 1;
@@ -69,13 +69,14 @@ TEST_P(CannFaultsAtEachCall, GiveAnErrorOrTheRightResultAndLeaveNothingBehind) {
   EXPECT_EQ(failed > 0, GetParam().may_fail);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , CannFaultsAtEachCall,
-    testing::Values(Fault{"ASCEND_TWIN_FAIL_DEVICE_MEMORY"}, Fault{"ASCEND_TWIN_FAIL_HOST_MEMORY"},
-                    Fault{"ASCEND_TWIN_FAIL_FIRST_PHASE"}, Fault{"ASCEND_TWIN_FAIL_LAUNCH"},
-                    Fault{"ASCEND_TWIN_FAIL_LATE"}, Fault{"ASCEND_TWIN_FAIL_RESOURCE"},
-                    Fault{"ASCEND_TWIN_FAIL_CAPTURE", false}, Fault{"ASCEND_TWIN_FAIL_LOST"}),
-    [](const auto& test) { return std::string(test.param.setting).substr(17); });
+INSTANTIATE_TEST_SUITE_P(, CannFaultsAtEachCall,
+                         testing::Values(Fault{"FAIL_DEVICE_MEMORY"}, Fault{"FAIL_HOST_MEMORY"},
+                                         Fault{"FAIL_FIRST_PHASE"}, Fault{"FAIL_LAUNCH"},
+                                         Fault{"FAIL_LATE"}, Fault{"FAIL_RESOURCE"},
+                                         Fault{"FAIL_CAPTURE", false}, Fault{"FAIL_LOST"}),
+                         [](const auto& test) {
+                           return std::string(test.param.setting).substr(5);
+                         });
 
 }  // namespace
 }  // namespace shunt::test::cann_faults_test

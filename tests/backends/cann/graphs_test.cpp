@@ -49,10 +49,10 @@ TEST_F(CannGraphs, AFailedCaptureLeavesTheResult) {
   std::vector<double> expected;
   int failed = 0;
   for (int n = 1; n < 2000; n += 1 + n / 8) {
-    reopen({{"ASCEND_TWIN_FAIL_CAPTURE", "0"}});
+    reopen({{"FAIL_CAPTURE", "0"}});
     const auto run = make_run(network.graph, network.leaves);
     ASSERT_NE(run, nullptr);
-    twin_.set("ASCEND_TWIN_FAIL_CAPTURE", std::to_string(n).c_str());
+    twin_.set("FAIL_CAPTURE", std::to_string(n));
     for (int i = 0; i < 4; ++i) {
       ASSERT_EQ(error_of(run->plan().run()), "") << "call " << n << ", run " << i;
       const auto found = output(*run, network);
@@ -73,9 +73,9 @@ TEST_F(CannGraphs, AFailureInAReplayIsAnErrorOfTheRun) {
   ASSERT_NE(run, nullptr);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(error_of(run->plan().run()), "");
   const auto expected = output(*run, network);
-  twin_.set("ASCEND_TWIN_FAIL_LATE", "4");
+  twin_.set("FAIL_LATE", "4");
   const Status failed = run->plan().run();
-  twin_.set("ASCEND_TWIN_FAIL_LATE", "0");
+  twin_.set("FAIL_LATE", "0");
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().vendor()->code, 507015);
   EXPECT_EQ(error_of(run->plan().run()), "");
@@ -93,7 +93,7 @@ class CannCounts : public CannGraphs, public testing::WithParamInterface<Profile
 TEST_P(CannCounts, ARunAllocatesNothingAndCallsTwoPhasesForEachOperator) {
   Options options = with("graph", GetParam().graph);
   options.backend_options["cann"]["matmul"] = "f16";
-  reopen({{"ASCEND_TWIN_PROFILE", GetParam().profile}}, options);
+  reopen({{"PROFILE", GetParam().profile}}, options);
   for (Network (*make)() : {bert, gemma}) {
     const Network network = make();
     const auto run = make_run(network.graph, network.leaves);

@@ -81,7 +81,7 @@ TEST_F(CannMemory, PinnedMemoryStartsAtAPage) {
 }
 
 TEST_F(CannMemory, PinnedMemoryThatIsRefusedIsAWarning) {
-  reopen({{"ASCEND_TWIN_FAIL_HOST_MEMORY", "1+"}});
+  reopen({{"FAIL_HOST_MEMORY", "1+"}});
   const auto buffer = device().staging_memory()->allocate(64);
   ASSERT_TRUE(buffer) << buffer.error().message();
   const auto warnings = device().warnings();
@@ -91,7 +91,7 @@ TEST_F(CannMemory, PinnedMemoryThatIsRefusedIsAWarning) {
 }
 
 TEST_F(CannMemory, AFullDeviceIsOutOfMemory) {
-  reopen({{"ASCEND_TWIN_MEMORY", "67108864"}});
+  reopen({{"MEMORY", "67108864"}});
   BufferType& memory = device().memory();
   EXPECT_EQ(device().info().memory_total, 64 * kMiB);
   const auto expect_refused = [&](std::size_t bytes) {
@@ -110,12 +110,12 @@ TEST_F(CannMemory, AFullDeviceIsOutOfMemory) {
 
 TEST_F(CannMemory, MemoryThatOthersHoldIsNotFree) {
   const auto before = device().memory_free();
-  reopen({{"ASCEND_TWIN_FULL_MEMORY", "1073741824"}});
+  reopen({{"FULL_MEMORY", "1073741824"}});
   EXPECT_EQ(device().memory_free(), before - 1024 * kMiB);
 }
 
 TEST_F(CannMemory, AnAllocationThatTheLibraryRefusesIsAnErrorWithItsCode) {
-  twin_.set("ASCEND_TWIN_FAIL_DEVICE_MEMORY", "1");
+  twin_.set("FAIL_DEVICE_MEMORY", "1");
   const auto refused = device().memory().allocate(64);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
@@ -129,7 +129,7 @@ TEST_F(CannMemory, AnAllocationThatTheLibraryRefusesIsAnErrorWithItsCode) {
 class CannSharedMemory : public CannMemory {
  protected:
   void SetUp() override {
-    if (twin_.there()) twin_.set("ASCEND_TWIN_PROFILE", "310b");
+    if (twin_.there()) twin_.set("PROFILE", "310b");
     CannMemory::SetUp();
   }
 };

@@ -77,7 +77,7 @@ TEST_P(CannNetworks, MatchTheReference) {
   if (kSanitized && !chip.whole) GTEST_SKIP() << "one chip is enough for a sanitizer";
   Options options = twin_.options();
   if (!chip.whole) options.backend_options["cann"]["matmul"] = "f16";
-  reopen({{"ASCEND_TWIN_PROFILE", chip.profile}}, options);
+  reopen({{"PROFILE", chip.profile}}, options);
   const Network network = std::get<0>(GetParam()).network();
   const auto run = make_run(network.graph, network.leaves);
   ASSERT_NE(run, nullptr);

@@ -2,6 +2,8 @@
 // refused.
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "backends/cann/cann_devices.h"
 #include "support/networks.h"
 #include "support/sanitized.h"
@@ -44,6 +46,8 @@ TEST_F(CannOptions, OtherValuesAreRefused) {
            {"graphs", "257"},
            {"graphs", "1.5"},
            {"matmul", "bf16"},
+           {"peers", "no"},
+           {"prefill_graph", "1"},
            {"pinned", "true"},
            {"timeout", "0"},
            {"timeout", "-3"},
@@ -140,6 +144,54 @@ TEST_F(CannOptions, DeterministicIsSetForTheContext) {
   EXPECT_EQ(twin_.calls("aclrtCtxSetSysParamOpt"), 0U);
 }
 
+/// Steps of prompts have many columns, and seldom come again with the same sizes.
+TEST_F(CannOptions, PrefillGraphCapturesStepsOfManyColumns) {
+  GraphBuilder g;
+  const Dim n = *g.dynamic_dim("n", 100);
+  const auto w = g.weight("w", *make_tensor(DType::kF32, {16, 8}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16, n}));
+  ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  const std::map<NodeId, RefTensor> leaves = {{w->id, make_values({.sizes = {16, 8, 1, 1}}, 1)},
+                                              {x->id, make_values({.sizes = {16, 100, 1, 1}}, 2)}};
+  for (const char* value : {"off", "on"}) {
+    reopen({}, with("prefill_graph", value));
+    const auto run = make_run(graph, leaves);
+    ASSERT_NE(run, nullptr);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(error_of(run->plan().run()), "");
+    EXPECT_EQ(counts().captures, std::string_view(value) == "on" ? 1U : 0U);
+    ASSERT_TRUE(run->plan().set_dynamic_dim(n, 4));
+    const auto captures = counts().captures;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(error_of(run->plan().run()), "");
+    EXPECT_EQ(counts().captures, captures + 1) << "few columns are captured";
+  }
+}
+
+TEST_F(CannOptions, PeersCopyDirectlyWhereBothCan) {
+  for (const bool twin_has : {true, false}) {
+    for (const char* option : {"on", "off"}) {
+      reopen({{"DEVICES", "2"}, {"PEERS", twin_has ? "on" : "off"}}, with("peers", option));
+      Device& from = device("cann0");
+      Device& to = device("cann1");
+      const bool expected = twin_has && std::string_view(option) == "on";
+      EXPECT_EQ(to.can_copy_from(from.memory()), expected);
+      EXPECT_EQ(from.can_copy_from(to.memory()), expected);
+      EXPECT_FALSE(to.can_copy_from(to.memory()));
+      if (!expected) continue;
+      const auto source = from.memory().allocate(100), target = to.memory().allocate(100);
+      ASSERT_TRUE(source && target);
+      ASSERT_TRUE((*source)->fill(0, 100, std::byte{3}));
+      const auto stream = to.open_stream();
+      ASSERT_TRUE(stream);
+      ASSERT_TRUE((*stream)->copy({target->get(), 0}, {source->get(), 0}, 100, {}, nullptr));
+      EXPECT_EQ(error_of((*stream)->synchronize()), "");
+      std::array<std::byte, 2> bytes = {};
+      ASSERT_TRUE((*target)->read(98, bytes));
+      EXPECT_EQ(bytes[1], std::byte{3});
+    }
+  }
+}
+
 /// A product of F32, and its error against the reference.
 class CannProducts : public CannOptions {
  protected:
@@ -191,7 +243,7 @@ TEST_F(CannProducts, MatmulGivesTheNumbersOfF32Products) {
 
 TEST_F(CannProducts, ChipsWithoutF32ProductsNameTheOption) {
   for (const char* profile : {"310p", "310b"}) {
-    reopen({{"ASCEND_TWIN_PROFILE", profile}});
+    reopen({{"PROFILE", profile}});
     const Support refused = device().supports(*graph_, product_, {});
     ASSERT_FALSE(refused) << profile;
     EXPECT_THAT(refused.facts(), HasSubstr("cann.matmul=f16"));

@@ -42,7 +42,7 @@ TEST_F(CannStart, ADeviceHasTheFactsOfItsChip) {
 }
 
 TEST_F(CannStart, EachNpuIsADevice) {
-  reopen({{"ASCEND_TWIN_DEVICES", "3"}});
+  reopen({{"DEVICES", "3"}});
   EXPECT_TRUE(registry_->find("cann2")) << status().note;
   EXPECT_FALSE(registry_->find("cann3"));
 }
@@ -110,7 +110,7 @@ TEST_F(CannStart, StubLibrariesAreNamedAsSuch) {
 }
 
 TEST_F(CannStart, ADriverWithoutDevicesStaysOff) {
-  reopen({{"ASCEND_TWIN_PROFILE", "none"}});
+  reopen({{"PROFILE", "none"}});
   EXPECT_FALSE(status().loaded);
   EXPECT_THAT(status().note, HasSubstr("npu-smi info"));
   EXPECT_TRUE(registry_->find("cpu0"));
@@ -118,7 +118,7 @@ TEST_F(CannStart, ADriverWithoutDevicesStaysOff) {
 
 TEST_F(CannStart, ChipsThatAreNotSupportedStayOffWithTheirName) {
   for (const char* name : {"Ascend910A", "Ascend910ProB", "Ascend950", "Ascend999"}) {
-    reopen({{"ASCEND_TWIN_SOC", name}});
+    reopen({{"SOC", name}});
     EXPECT_FALSE(status().loaded) << name;
     EXPECT_THAT(status().note,
                 AllOf(HasSubstr(std::string("the chip \"") + name + "\" is not supported"),
@@ -133,7 +133,7 @@ TEST_F(CannStart, EachNameOfASupportedChipIsKnown) {
                                                                   {"910b", "Ascend910_9362"},
                                                                   {"310p", "Ascend310P7"},
                                                                   {"310b", "Ascend310B4"}}) {
-    reopen({{"ASCEND_TWIN_PROFILE", profile}, {"ASCEND_TWIN_SOC", name}});
+    reopen({{"PROFILE", profile}, {"SOC", name}});
     ASSERT_TRUE(status().loaded) << name << ": " << status().note;
     EXPECT_THAT(device().info().description, HasSubstr(name));
   }
@@ -141,7 +141,7 @@ TEST_F(CannStart, EachNameOfASupportedChipIsKnown) {
 
 /// Without the path to the package of operators the device computes nothing.
 TEST_F(CannStart, WithoutThePackageOfOperatorsTheReasonNamesItsVariable) {
-  reopen({{"ASCEND_TWIN_OPP", "missing"}});
+  reopen({{"OPP", "missing"}});
   if (!status().loaded) {
     EXPECT_THAT(status().note, HasSubstr("set_env.sh"));
     return;
@@ -186,7 +186,7 @@ TEST_F(CannStart, TheLastRegistryEndsTheLibraries) {
 TEST(CannStartOfTheNewerLayout, UsersAreCountedByTheLibrary) {
   AscendTwin twin(AscendTwin::Layout::kSplit);
   if (!twin.there()) GTEST_SKIP() << "there is no twin of CANN in this build";
-  twin.set("ASCEND_TWIN_STRICT", "status");
+  twin.set("STRICT", "status");
   {
     const auto registry = Registry::create(twin.options());
     ASSERT_TRUE(registry) << registry.error().message();
@@ -194,7 +194,7 @@ TEST(CannStartOfTheNewerLayout, UsersAreCountedByTheLibrary) {
   }
   EXPECT_EQ(twin.calls("aclFinalizeReference"), 1U);
   EXPECT_EQ(twin.calls("aclFinalize"), 0U);
-  EXPECT_EQ(twin.count(AscendCount::kObjections), 0U) << twin.objection();
+  EXPECT_EQ(twin.count(AscendCount::kObjections), 0U) << twin.last_objection();
 }
 
 /// Libraries without a function that some feature needs: the feature is off, and the note says why.
@@ -208,7 +208,7 @@ class CannWithout : public testing::TestWithParam<Missing> {};
 TEST_P(CannWithout, TheDeviceWorksAndTheReasonIsThere) {
   AscendTwin twin({GetParam().function});
   if (!twin.there()) GTEST_SKIP() << "there is no twin of CANN in this build";
-  twin.set("ASCEND_TWIN_STRICT", "status");
+  twin.set("STRICT", "status");
   {
     const auto registry = Registry::create(twin.options());
     ASSERT_TRUE(registry) << registry.error().message();
@@ -222,7 +222,7 @@ TEST_P(CannWithout, TheDeviceWorksAndTheReasonIsThere) {
     ASSERT_TRUE(run) << run.error().message();
     for (int i = 0; i < 3; ++i) EXPECT_TRUE((*run)->plan().run());
   }
-  EXPECT_EQ(twin.count(AscendCount::kObjections), 0U) << twin.objection();
+  EXPECT_EQ(twin.count(AscendCount::kObjections), 0U) << twin.last_objection();
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -58,7 +58,7 @@ TEST_F(CannStreams, ALateErrorOfACopyComesWithItsEvent) {
   const auto first = *stream->create_event(), second = *stream->create_event();
   ASSERT_TRUE(stream->synchronize());
   for (const bool reads : {false, true}) {
-    twin_.set("ASCEND_TWIN_FAIL_LATE", "1");
+    twin_.set("FAIL_LATE", "1");
     const Status submitted = reads ? stream->read(bytes, {buffer.get(), 0}, {}, first.get())
                                    : stream->write({buffer.get(), 0}, bytes, {}, first.get());
     EXPECT_EQ(error_of(submitted), "");
@@ -87,7 +87,7 @@ TEST_F(CannStreams, ALateErrorReachesTheStreamsThatWaitedForIt) {
   const auto written = *one->create_event(), read = *other->create_event();
   ASSERT_TRUE(one->synchronize());
   ASSERT_TRUE(other->synchronize());
-  twin_.set("ASCEND_TWIN_FAIL_LATE", "1");
+  twin_.set("FAIL_LATE", "1");
   ASSERT_TRUE(one->write({buffer.get(), 0}, bytes, {}, written.get()));
   const std::array<Event*, 1> waits = {written.get()};
   const Status submitted = other->read(bytes, {buffer.get(), 0}, waits, read.get());
@@ -113,9 +113,9 @@ TEST_F(CannStreams, ALateErrorOfARunLeavesTheNextOneAlone) {
   const auto expected = run->output(rows.result)->data;
   int failed = 0;
   for (int n = 1; n < 100; ++n) {
-    twin_.set("ASCEND_TWIN_FAIL_LATE", std::to_string(n).c_str());
+    twin_.set("FAIL_LATE", std::to_string(n));
     const Status status = run->plan().run();
-    twin_.set("ASCEND_TWIN_FAIL_LATE", "0");
+    twin_.set("FAIL_LATE", "0");
     if (status) break;
     ++failed;
     EXPECT_EQ(status.error().device(), "cann0");
@@ -130,13 +130,13 @@ TEST_F(CannStreams, EachOrderAndCallbackGivesTheSameErrors) {
   for (const char* order : {"eager", "lazy", "2", "3"}) {
     for (const char* callback : {"before", "after", "never"}) {
       SCOPED_TRACE(std::string(order) + " " + callback);
-      reopen({{"ASCEND_TWIN_ORDER", order}, {"ASCEND_TWIN_CALLBACK", callback}});
+      reopen({{"ORDER", order}, {"CALLBACK", callback}});
       const Rows rows;
       const auto run = make_run(rows.graph, rows.leaves);
       ASSERT_TRUE(run->plan().run());
-      twin_.set("ASCEND_TWIN_FAIL_LATE", "2");
+      twin_.set("FAIL_LATE", "2");
       const Status status = run->plan().run();
-      twin_.set("ASCEND_TWIN_FAIL_LATE", "0");
+      twin_.set("FAIL_LATE", "0");
       ASSERT_FALSE(status);
       EXPECT_EQ(status.error().vendor()->code, 507015);
       EXPECT_EQ(error_of(run->plan().run()), "");
@@ -148,7 +148,7 @@ TEST_F(CannStreams, ALostDeviceStaysLostAndFreesNothingTwice) {
   const Rows rows;
   auto run = make_run(rows.graph, rows.leaves);
   ASSERT_TRUE(run->plan().run());
-  twin_.set("ASCEND_TWIN_FAIL_LOST", "1");
+  twin_.set("FAIL_LOST", "1");
   const Status lost = run->plan().run();
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().device(), "cann0");
@@ -170,11 +170,11 @@ TEST_F(CannStreams, SomeCodesOfTasksEndTheDevice) {
                                                            {"507014", false},
                                                            {"507053", true},
                                                            {"507054", true}}) {
-    reopen({{"ASCEND_TWIN_LATE_CODE", code}});
+    reopen({{"LATE_CODE", code}});
     const Rows rows;
     const auto run = make_run(rows.graph, rows.leaves);
     ASSERT_TRUE(run->plan().run());
-    twin_.set("ASCEND_TWIN_FAIL_LATE", "1");
+    twin_.set("FAIL_LATE", "1");
     EXPECT_FALSE(run->plan().run()) << code;
     EXPECT_EQ(static_cast<bool>(run->plan().run()), !ends) << code;
   }
@@ -240,12 +240,12 @@ TEST_F(CannStreams, ACancelledRunLeavesTheNextOneAlone) {
 
 TEST_F(CannStreams, ResultsHaveTheSameBitsInEachOrderOfWork) {
   for (Network (*make)() : {bert, gemma}) {
-    reopen({{"ASCEND_TWIN_ORDER", "eager"}});
+    reopen({{"ORDER", "eager"}});
     const Network network = make();
     const std::vector<double> expected = output_of(network);
     for (const char* order : {"lazy", "2", "3"}) {
       if (kSanitized && std::string_view(order) == "3") continue;
-      reopen({{"ASCEND_TWIN_ORDER", order}});
+      reopen({{"ORDER", order}});
       EXPECT_EQ(output_of(network), expected) << order;
     }
   }
