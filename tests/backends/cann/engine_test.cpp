@@ -1,5 +1,5 @@
-// Models on CANN devices: the same as on the CPU, for the types of weights, on two devices and on
-// one that is too small, and decode steps that the twin counts or that meet faults.
+// Models on CANN devices, compared with the CPU: types of weights, two devices, one that is too
+// small. Decode steps: counts of the twin, and faults.
 #include <gmock/gmock.h>
 
 #include <algorithm>

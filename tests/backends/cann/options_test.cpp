@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 class CannOptions : public CannDevices {
  protected:
-  /// What the twin counts in some runs of a graph with the same sizes.
+  /// Counts of the twin.
   struct Counts {
     std::uint64_t first, second, captures, replays;
   };
