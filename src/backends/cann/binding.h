@@ -42,7 +42,7 @@ class FaultCounters {
   std::shared_ptr<std::byte> host_;
 };
 
-/// What all bindings of a program share.
+/// Shared by all bindings of a program.
 struct ProgramParts {
   const Graph& graph;
   const CannTarget& target;

@@ -13,7 +13,7 @@ using Dims = View::Dims;
 /// Both formats: a scale of F16, then the numbers of 32 elements.
 constexpr std::int64_t kElements = 32;
 constexpr std::int64_t kScaleBytes = 2;
-/// What encoders clamp numbers to (formats/rows.h).
+/// Limits to which encoders clamp numbers (formats/rows.h).
 constexpr double kLargestNumber = 1e9;
 constexpr double kLargestF16 = 65504;
 constexpr double kLargestF32 = static_cast<double>(std::numeric_limits<float>::max());

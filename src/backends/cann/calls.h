@@ -28,7 +28,7 @@ struct FaultText {
   bool operator==(const FaultText&) const = default;
 };
 
-/// What the calls of a segment need, at any sizes that it was asked for.
+/// The needs of the calls of a segment, at all sizes that it was asked for.
 struct CallPlan {
   std::size_t shared = 0;     ///< bytes of results that several nodes use
   std::size_t temporary = 0;  ///< bytes of the temporaries of a node
@@ -57,7 +57,7 @@ class WorkspaceReserve {
   virtual Result<DevicePointer> at_least(std::size_t bytes) = 0;
 };
 
-/// Where a run has what its calls need.
+/// Memory of a run for its calls.
 struct CallMemory {
   DevicePointer shared = nullptr;
   DevicePointer temporary = nullptr;
@@ -73,7 +73,7 @@ struct CallMemory {
 /// out, and status() has the error.
 class Calls {
  public:
-  /// Without launches: adds what they need to the plan.
+  /// Without launches: adds their needs to the plan.
   Calls(const DeviceContext& context, CallPlan& plan) : context_(context), plan_(plan) {}
   /// Launches them on a stream. `plan` was made by the same calls.
   Calls(const DeviceContext& context, CallPlan& plan, StreamHandle stream, const CallMemory& memory)
@@ -84,7 +84,7 @@ class Calls {
   const Status& status() const { return status_; }
   /// The error of a call that launches is that of a failed device or a full one.
   void fail(Error error);
-  /// Without launches: of an error, what the device lacks.
+  /// Without launches: the kind of an error.
   Refusal refusal() const { return refusal_; }
   /// Whether calls are only asked for. Calls that sizes of a run may need belong to the plan.
   bool is_plan() const { return !launches_; }

@@ -1,4 +1,4 @@
-// What each chip can do, by the name that the library gives it.
+// The abilities of each chip, by the name that the library gives it.
 #pragma once
 
 #include <cstdint>

@@ -198,7 +198,7 @@ Result<std::unique_ptr<NativeEvent>> CannStream::create_event(bool timed) {
   SHUNT_TRY(
       context_->call<&Symbols::create_event>(&handle, kEventSync | (timed ? kEventTimeLine : 0U)));
   auto event = std::make_unique<CannEvent>(context_, handle);
-  // The first record takes what the event needs from the device.
+  // The first record takes the event's resource from the device.
   SHUNT_TRY(submit<&Symbols::record_event>(handle, state_->handle()));
   return event;
 }

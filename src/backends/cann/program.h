@@ -1,5 +1,5 @@
 // Segments made ready for a device: kernels are chosen, and their calls are made without addresses
-// to learn what they need.
+// to learn their needs.
 #pragma once
 
 #include "backends/cann/binding.h"

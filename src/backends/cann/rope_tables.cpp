@@ -14,13 +14,11 @@ namespace shunt::cann {
 namespace {
 
 // An angle is a position p times a frequency, in turns. Only the fraction of turns matters, and F32
-// products must not lose it where p is large. So:
-// - p = p0 + 1024 p1 + 1024^2 p2, with whole numbers of at most 11 bits and a sign.
-// - The turns are p0 f0 + p1 f1 + p2 f2, where fj is what 1024^j f is above the nearest whole
-//   number: p is whole, so that whole numbers in f add whole turns.
-// - fj = a + b, where a is a multiple of 2^-13, and b at most 2^-14. a has 12 bits, so that its
-//   products with digits are exact, and so are their fractions. Those with b are below 1/8, so that
-//   their rounding is of 2^-28.
+// products must not lose it where p is large. So p has three digits: p0 + 1024 p1 + 1024^2 p2, of
+// at most 11 bits and a sign. The turns are p0 f0 + p1 f1 + p2 f2. Here fj is 1024^j f without the
+// nearest whole number. That adds whole turns, as p is whole. Each fj is a sum a + b. First, a is a
+// multiple of 2^-13 of 12 bits. Its products with digits are exact, and so are their fractions.
+// Then, b is at most 2^-14. Its products are below 1/8, so that their rounding is of 2^-28.
 constexpr std::int64_t kDigits = 3;
 constexpr float kDigit = 1024;
 constexpr float kSteps = 8192;
@@ -63,7 +61,7 @@ class Tables {
         tokens_(node.sizes(1)[0]),
         columns_(node.sizes(1)[1]) {}
 
-  /// What is above the nearest whole number of turns, F32 [half, T].
+  /// Turns without the nearest whole number, F32 [half, T].
   View turns() const {
     const Frequencies frequencies = node_.has_source(2) ? divided() : plain();
     const View digits = digits_of_positions();

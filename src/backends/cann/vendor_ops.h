@@ -21,7 +21,7 @@ struct Scalar {
   double value;  ///< exact up to 2^53
 };
 
-// Parameters: what the vendor's function takes, and what a kernel gives for it.
+// Parameters: the type in the vendor's function, and the type that a kernel gives for it.
 struct In {
   using Abi = const AclTensor*;
   using Given = View;
