@@ -8,7 +8,7 @@ namespace shunt::cann {
 
 namespace {
 
-constexpr DataType kNumber = DataType::kFloat;
+constexpr DataType kTapNumber = DataType::kFloat;
 constexpr std::size_t kX = 0, kW = 1, kStates = 2, kIds = 3, kEnds = 4;
 
 /// Taps are computed one after another, on rows of all tokens.
@@ -25,7 +25,7 @@ class ShortConvolution {
   void compute() {
     if (!node_.has_source(kEnds)) return convolve_all();
     if (sequences_ > 0) return convolve_sequences();
-    const View zero = calls_.temporary(kNumber, {1, 1, 1});
+    const View zero = calls_.temporary(kTapNumber, {1, 1, 1});
     calls_.fill(zero, Scalar(0.0F));
     calls_.copy(outputs(1), zero);
   }
@@ -45,7 +45,7 @@ class ShortConvolution {
     const View rows = calls_.indices(node_.source(kIds), node_.source_id(kIds), states.size(2));
     if (!states.is_empty())
       return select_rows(calls_, calls_.contiguous(states), rows.reshaped({sequences_}));
-    const View none = calls_.temporary(kNumber, {channels_, past(), sequences_});
+    const View none = calls_.temporary(kTapNumber, {channels_, past(), sequences_});
     calls_.fill(none, Scalar(0.0F));
     return none;
   }
@@ -54,8 +54,8 @@ class ShortConvolution {
   template <class Inputs>
   View sum_taps(View::Dims sizes, Inputs inputs) {
     const View weights = calls_.contiguous(node_.source(kW).transposed());
-    const View sum = calls_.temporary(kNumber, sizes);
-    const View product = calls_.temporary(kNumber, sizes);
+    const View sum = calls_.temporary(kTapNumber, sizes);
+    const View product = calls_.temporary(kTapNumber, sizes);
     View::Dims one(sizes.size(), 1);
     one[0] = channels_;
     for (std::int64_t k = 0; k < taps_; ++k) {
@@ -68,7 +68,7 @@ class ShortConvolution {
 
   /// Sequences of T tokens each.
   void convolve_all() {
-    const View z = calls_.temporary(kNumber, {channels_, sequences_, past() + tokens_});
+    const View z = calls_.temporary(kTapNumber, {channels_, sequences_, past() + tokens_});
     calls_.copy(z.sliced(2, 0, past()), states_of_sequences().permuted({0, 2, 1}));
     calls_.copy(z.sliced(2, past(), tokens_), node_.source(kX).without(3).permuted({0, 2, 1}));
     const View y = sum_taps({channels_, sequences_, tokens_},
@@ -81,7 +81,7 @@ class ShortConvolution {
   /// Rows of inputs, then of states, then one of zeros.
   void convolve_sequences() {
     const std::int64_t rows = tokens_ + sequences_ * past();
-    const View table = calls_.temporary(kNumber, {channels_, rows + 1});
+    const View table = calls_.temporary(kTapNumber, {channels_, rows + 1});
     calls_.copy(table.sliced(1, 0, tokens_), node_.source(kX).without(3).without(2));
     calls_.copy(
         table.sliced(1, tokens_, sequences_ * past()),
@@ -89,7 +89,7 @@ class ShortConvolution {
     calls_.fill(table.sliced(1, rows, 1), Scalar(0.0F));
     const auto [inputs, states] = find_rows();
     if (tokens_ > 0) {
-      const View input = calls_.temporary(kNumber, {channels_, tokens_});
+      const View input = calls_.temporary(kTapNumber, {channels_, tokens_});
       const View y = sum_taps({channels_, tokens_}, [&, of_taps = inputs](std::int64_t k) {
         select_rows(calls_, table, of_taps.sliced(0, k * tokens_, tokens_), input);
         return input;
