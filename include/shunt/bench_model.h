@@ -61,7 +61,8 @@ struct ModelBenchReport {
 
 /// Measures a model. `options` are those of bench_session(), which the model was loaded for.
 /// `load_start`: seconds of std::chrono::steady_clock at which loading began. Nothing else should
-/// run meanwhile. The errors of Session::create(), of steps and of the peak meter.
+/// run meanwhile. Unsupported for a model that computes embeddings; the errors of
+/// Session::create(), of steps and of the peak meter.
 Result<ModelBenchReport> bench_model(const std::shared_ptr<const Model>& model,
                                      const SessionOptions& options,
                                      const ModelBenchRequest& request, double load_start);

@@ -34,9 +34,9 @@ struct ImportanceOptions {
 /// dropped. Each is computed by itself, and if the tokenizer puts a beginning-of-sequence token in
 /// front (then tokens[0] is one), it takes the place of the chunk's first. The result has an entry
 /// for each weight of a matmul or matmul_id, by the name of its tensor; datasets are the caller's
-/// to fill in. Adapters' own matrices have none. Invalid if there is not one whole chunk, and for
-/// adapters that a session would refuse; Unsupported, naming the chunk and the
-/// weight, if an activation is not finite.
+/// to fill in. Adapters' own matrices have none. Invalid if there is not one whole chunk, for
+/// chunks of an encoder that are larger than a batch, and for adapters that a session would refuse.
+/// Unsupported, naming the chunk and the weight, if an activation is not finite.
 Result<ImportanceMatrix> gather_importance(const Model& model, std::span<const std::int32_t> tokens,
                                            const ImportanceOptions& options = {});
 

@@ -59,8 +59,8 @@ struct PerplexityOptions {
 /// dropped. Each chunk is computed by itself; if the model's tokenizer puts a beginning-of-sequence
 /// token in front (then tokens[0] is one), it takes the place of the chunk's first. Scored are the
 /// predictions of its tokens n/2 + 1 to n - 1, counted from 0, so that each has at least half of a
-/// chunk before it. Invalid if there are fewer than n tokens, or n is too small; Unsupported,
-/// naming the chunk, if a prediction of the model is not finite.
+/// chunk before it. Invalid if there are fewer than n tokens, or n is too small; Unsupported for a
+/// model that computes embeddings and, naming the chunk, if a prediction is not finite.
 Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
                               std::span<const std::int32_t> tokens,
                               const PerplexityOptions& options = {});

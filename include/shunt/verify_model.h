@@ -38,8 +38,9 @@ struct VerifiedStep {
 /// Computes a prompt (at least one token) where the model was loaded to, and each operation once
 /// more, alone, on `device`, which need not be one of the model's; see verify() in verify.h. All
 /// tokens but the last are computed in steps as a session does it, the last one in a step of its
-/// own, so that both kinds of plan are seen. Adapters are used as LoadOptions::session says.
-/// Weights may be transcoded as LoadOptions said. Invalid for tokens that a session would refuse.
+/// own, so that both kinds of plan are seen. An encoder computes all of them in one step. Adapters
+/// are used as LoadOptions::session says. Weights may be transcoded as LoadOptions said. Invalid
+/// for tokens that a session would refuse.
 Result<std::vector<VerifiedStep>> verify(const Model& model, Device& device,
                                          std::span<const std::int32_t> prompt,
                                          const VerifyModelOptions& options = {});
@@ -72,8 +73,9 @@ struct LogitsComparison {
 /// `model`, the same model on other devices, the same tokens. Errors of single operations add up
 /// here. Where the likeliest tokens differ, a gap below `difference` points to rounding. Ends early
 /// where the text or the context ends. Each model uses adapters as LoadOptions::session says.
-/// Invalid for other vocabularies, tokens that a session would
-/// refuse, or a reference whose logits are not numbers; the error of a session.
+/// Invalid for other vocabularies, tokens that a session would refuse, or a reference whose logits
+/// are not numbers. Unsupported for models that compute embeddings. Otherwise the error of a
+/// session.
 Result<LogitsComparison> compare_logits(const std::shared_ptr<const Model>& model,
                                         const std::shared_ptr<const Model>& reference,
                                         std::span<const std::int32_t> prompt,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "engine/batch/batch_engine.h"
 #include "engine/model_state.h"
 #include "shunt/message.h"
 #include "shunt/peak_memory.h"
@@ -160,6 +161,7 @@ Result<ModelBenchReport> bench_model(const std::shared_ptr<const Model>& model,
                                      const SessionOptions& options,
                                      const ModelBenchRequest& request, double load_start) {
   if (model == nullptr) return invalid("no model is given to measure");
+  SHUNT_TRY(expect_logits(model->info()));
   SHUNT_TRY(bench_session(request, options));
   return guarded([&] { return measure(model, options, request, load_start); });
 }

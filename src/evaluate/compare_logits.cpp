@@ -5,6 +5,7 @@
 
 #include "base/guarded.h"
 #include "base/to_size.h"
+#include "engine/batch/batch_engine.h"
 #include "engine/model_state.h"
 #include "shunt/message.h"
 #include "shunt/verify_model.h"
@@ -78,6 +79,8 @@ Result<LogitsComparison> compare(const std::shared_ptr<const Model>& model,
                                  std::span<const std::int32_t> prompt,
                                  const CompareLogitsOptions& options) {
   if (options.tokens < 1) return invalid("{} tokens to compare; at least 1", options.tokens);
+  SHUNT_TRY(expect_logits(model->info()));
+  SHUNT_TRY(expect_logits(reference->info()));
   if (model->info().vocabulary != reference->info().vocabulary) {
     return invalid("the models have {} and {} logits", model->info().vocabulary,
                    reference->info().vocabulary);

@@ -41,6 +41,13 @@ class Gatherer {
     if (chunks == 0) {
       return invalid("the text has {}, but a chunk has {}", counted(tokens.size(), "token"), chunk);
     }
+    if (model_.info.is_encoder && shape_.tokens < shape_.context) {
+      return invalid(
+          "chunks of {} of an encoder, which computes a chunk in one step, but batches have {}; "
+          "see "
+          "--batch",
+          counted(chunk, "token"), shape_.tokens);
+    }
     SHUNT_TRY(compile_step());
     for (std::uint64_t i = 0; i < chunks; ++i) {
       const auto from = tokens.subspan(i * chunk, chunk);

@@ -111,6 +111,7 @@ Result<Perplexity> perplexity(const std::shared_ptr<const Model>& model,
                               std::span<const std::int32_t> tokens,
                               const PerplexityOptions& options) {
   return guarded([&]() -> Result<Perplexity> {
+    SHUNT_TRY(expect_logits(model->info()));
     SessionOptions session_options = options.session;
     std::int64_t& length = session_options.context;
     length = chunk_length(model->info().context, length);
@@ -140,6 +141,7 @@ Result<Perplexity> perplexity_of_documents(const std::shared_ptr<const Model>& m
                                            std::span<const std::size_t> starts,
                                            const PerplexityOptions& options) {
   return guarded([&]() -> Result<Perplexity> {
+    SHUNT_TRY(expect_logits(model->info()));
     if (starts.size() < 2) return invalid("there is no document");
     SessionOptions session_options = options.session;
     std::int64_t& context = session_options.context;

@@ -29,18 +29,21 @@ class ModelVerifier {
     wanted.cache_type = model_.session.cache_type;  // decides how caches are split
     wanted.adapters.assign(uses.begin(), uses.end());
     SHUNT_ASSIGN(const SessionOptions options, complete(wanted, model_.info));
-    const std::vector<StepShape> shapes = session_steps(options);
-    const StepShape& many = shapes.front();
-    const StepShape& single = shapes.back();
+    const std::int64_t most = session_steps(options).front().tokens;
     const auto count = static_cast<std::int64_t>(prompt.size());
-    if (count > many.context) {
-      return invalid("{} tokens do not fit: the context holds {}", count, many.context);
+    if (model_.info.is_encoder && count > most) {
+      return invalid("a prompt of {} of an encoder, which computes it in one step of up to {}",
+                     counted(prompt.size(), "token"), most);
+    }
+    if (const std::int64_t room = step_shape(options, 1, 1).context; count > room) {
+      return invalid("{} tokens do not fit: the context holds {}", count, room);
     }
     std::vector<VerifiedStep> steps;
     while (!prompt.empty()) {
-      const bool last = prompt.size() == 1;
-      const std::size_t now = last ? 1 : std::min(to_size(many.tokens), prompt.size() - 1);
-      SHUNT_ASSIGN(VerifiedStep step, verify_step(last ? single : many, prompt.first(now)));
+      const std::size_t now = next_step(prompt.size(), to_size(most));
+      SHUNT_ASSIGN(
+          VerifiedStep step,
+          verify_step(shape_of(options, static_cast<std::int64_t>(now), most), prompt.first(now)));
       steps.push_back(std::move(step));
       prompt = prompt.subspan(now);
     }
@@ -48,6 +51,21 @@ class ModelVerifier {
   }
 
  private:
+  /// The tokens of the next step. The last token has a step of its own, except in encoders, whose
+  /// tokens are all in one step.
+  std::size_t next_step(std::size_t left, std::size_t most) const {
+    if (left == 1 || model_.info.is_encoder) return left;
+    return std::min(most, left - 1);
+  }
+
+  /// A session's plan of a batch, or of a single token. Results of ops with states have unwritten
+  /// memory between tokens and states if a plan has room for more tokens than a step. So models
+  /// with states have a plan of exactly these tokens.
+  StepShape shape_of(const SessionOptions& options, std::int64_t tokens, std::int64_t most) const {
+    const bool exact = tokens == 1 || model_.info.state_bytes > 0;
+    return step_shape(options, exact ? tokens : most, 1);
+  }
+
   Result<VerifiedStep> verify_step(const StepShape& shape, std::span<const std::int32_t> tokens) {
     SHUNT_ASSIGN(const auto built, model_.build(shape, model_.weights.transcoded()));
     const StepGraph& step = *built;

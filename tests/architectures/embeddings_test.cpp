@@ -132,7 +132,7 @@ TEST_P(Embeddings, AnEncoderRefusesWhatItCantCompute) {
   ASSERT_NE(model, nullptr);
   const auto batcher = Batcher::create(model);
   ASSERT_FALSE(batcher);
-  EXPECT_THAT(batcher.error().message(), HasSubstr("gives embeddings, and no logits"));
+  EXPECT_THAT(batcher.error().message(), HasSubstr("computes embeddings, and no logits"));
   SessionOptions options;
   options.context = 64;
   options.batch = 16;
@@ -291,7 +291,8 @@ TEST_F(Embeddings, BadOptionsAreRefused) {
   const std::vector<Tokens> texts = {{1, 2}, {1, 2, 3, 4, 5}};
   const auto long_text = (*embedder)->embed_tokens(texts);
   ASSERT_FALSE(long_text);
-  EXPECT_THAT(long_text.error().message(), HasSubstr("text 2 has 5 tokens; there may be up to 4"));
+  EXPECT_THAT(long_text.error().message(),
+              HasSubstr("text 2 has 5 tokens; there may be up to 4, the batch size; see --batch"));
   const std::vector<Tokens> empty = {{}};
   EXPECT_FALSE((*embedder)->embed_tokens(empty));
   EXPECT_FALSE(pooling_from_name("max"));

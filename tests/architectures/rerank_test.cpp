@@ -105,7 +105,7 @@ TEST_F(Rerank, ModelsThatCantAreRefused) {
     ASSERT_FALSE(made);
     EXPECT_THAT(made.error().message(), HasSubstr(words));
   };
-  refused("bert", {}, {}, "a classifier head with 0 scores");
+  refused("bert", {}, {}, "no classifier head");
   refused("qwen3-tied", {}, {}, "the file has no prompt for reranking");
   refused("qwen3-rerank", {}, {.prompt = "{query}"}, "has no {document}");
   refused(

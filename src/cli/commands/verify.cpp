@@ -76,7 +76,8 @@ class VerifyCommand final : public Command {
     ignore_.tell();
     SHUNT_ASSIGN(Verification found, verify(*model, *device, prompt, interrupt));
     Status compared = ok();
-    if (tokens_ > 0 && found.compared() > 0)
+    found.has_no_logits = tokens_ > 0 && model->info().gives_embeddings;
+    if (tokens_ > 0 && found.compared() > 0 && !found.has_no_logits)
       compared = compare_logits(found, *registry, model, prompt);
     output.write(json_ ? to_json(found) : to_plain_text(found, top_));
     for (const std::string& remark : remarks(found)) print_message(remark);

@@ -264,6 +264,10 @@ std::vector<std::string> remarks(const Verification& found) {
         "--devices {})",
         found.model, found.against, fmt::join(names, " and "), found.against));
   }
+  if (found.has_no_logits) {
+    lines.push_back(
+        fmt::format("{}: the model computes embeddings, so no logits are compared", found.model));
+  }
   if (found.logits &&
       std::ranges::find(found.logits_devices, found.device) == found.logits_devices.end()) {
     lines.push_back(fmt::format(

@@ -19,6 +19,7 @@ struct Verification {
   std::vector<NodeCheck> checks = {};         ///< of all steps, one after the other
   std::vector<std::int64_t> tokens = {};      ///< of the step of each check
   std::vector<std::size_t> worst_first = {};  ///< see shunt::worst_first()
+  bool has_no_logits = false;  ///< they were asked for, but the model computes embeddings
   std::optional<LogitsComparison> logits = {};
   std::vector<std::string> logits_devices = {};  ///< that computed them
 

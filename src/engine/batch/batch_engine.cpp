@@ -17,6 +17,13 @@
 
 namespace shunt {
 
+Status expect_logits(const ModelInfo& model) {
+  if (!model.gives_embeddings) return ok();
+  return fail(ErrorCode::kUnsupported,
+              "the model computes embeddings, and no logits; use `shunt embed`, or Embedder in a "
+              "program");
+}
+
 BatchEngine::BatchEngine(Session& session, BatcherOptions options, const std::atomic<bool>* cancel)
     : session_(session),
       options_(std::move(options)),
@@ -41,6 +48,7 @@ BatchEngine::~BatchEngine() {
 
 Result<std::unique_ptr<BatchStream>> BatchEngine::submit(BatchRequest request,
                                                          std::optional<OwnSequence> own) {
+  SHUNT_TRY(expect_logits(session_.model().info()));
   SHUNT_TRY(check_tokens(request.tokens, session_.model().info().vocabulary));
   if (request.max_tokens < -1)
     return invalid("max_tokens is {}; it may be -1 or more", request.max_tokens);

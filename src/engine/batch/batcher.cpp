@@ -87,11 +87,7 @@ Result<std::unique_ptr<Batcher>> Batcher::create(std::shared_ptr<const Model> mo
   return guarded([&]() -> Result<std::unique_ptr<Batcher>> {
     if (!(options.token_interval >= 0))
       return invalid("token_interval is {}; it may be 0 or more", options.token_interval);
-    if (model->info().gives_embeddings) {
-      return fail(
-          ErrorCode::kUnsupported,
-          "the model gives embeddings, and no logits: texts are for Embedder or shunt embed");
-    }
+    SHUNT_TRY(expect_logits(model->info()));
     if (options.unread_events < 1) return invalid("unread_events is 0; it must be at least 1");
     BatcherOptions chosen = options;
     chosen.session = Batcher::session_options(options.session);

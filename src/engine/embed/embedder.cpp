@@ -6,6 +6,7 @@
 
 #include "base/guarded.h"
 #include "base/to_size.h"
+#include "engine/embed/text_limit.h"
 #include "shunt/message.h"
 #include "shunt/text.h"
 
@@ -84,14 +85,14 @@ struct Embedder::State {
         cancel);
   }
 
-  std::int64_t longest() const { return std::min(options.batch, model->info().context); }
+  TextLimit limit() const { return text_limit(model->info(), options.batch); }
 
   Status check(std::span<const EmbedTokens> texts) const {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (texts[i].tokens.empty()) return invalid("text {} has no tokens", i + 1);
-      if (std::ssize(texts[i].tokens) <= longest()) continue;
-      return invalid("text {} has {}; there may be up to {}, of a batch and of the model's context",
-                     i + 1, counted(texts[i].tokens.size(), "token"), longest());
+      if (std::ssize(texts[i].tokens) <= limit().tokens) continue;
+      return invalid("text {} has {}; there may be up to {}, {}", i + 1,
+                     counted(texts[i].tokens.size(), "token"), limit().tokens, limit().reason);
     }
     return ok();
   }

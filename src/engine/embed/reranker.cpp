@@ -8,6 +8,7 @@
 #include "base/guarded.h"
 #include "base/to_size.h"
 #include "engine/embed/score_head.h"
+#include "engine/embed/text_limit.h"
 #include "engine/embed/text_pair.h"
 #include "engine/session/sequence_adapters.h"
 #include "shunt/message.h"
@@ -55,11 +56,15 @@ struct Reranker::State {
   std::unique_ptr<Embedder> embedder;
   std::optional<PairPrompt> prompt;  // of a decoder
   ScoreHead head;
-  std::int64_t longest = 0;  // tokens of a query and a document
+  TextLimit limit;  // of a query and a document
   /// The scores for "yes" and "no"; none: there is one score, which is the result.
   std::optional<std::array<std::size_t, 2>> answers;
 
   Status make_encoder(const ModelState& state) {
+    if (model->info().labels.empty()) {
+      return fail(ErrorCode::kUnsupported,
+                  "the model has no classifier head, which an encoder that ranks documents needs");
+    }
     if (model->info().labels.size() != 1) {
       return fail(ErrorCode::kUnsupported,
                   "a classifier head with {}; an encoder that ranks documents has one",
@@ -102,10 +107,9 @@ struct Reranker::State {
 
   Status check(const EmbedTokens& text) const {
     if (text.tokens.empty()) return invalid("there are no tokens");
-    if (std::ssize(text.tokens) <= longest) return ok();
-    return invalid(
-        "{} with the query; there may be up to {}, of a batch and of the model's context",
-        counted(text.tokens.size(), "token"), longest);
+    if (std::ssize(text.tokens) <= limit.tokens) return ok();
+    return invalid("{} with the query; there may be up to {}, {}",
+                   counted(text.tokens.size(), "token"), limit.tokens, limit.reason);
   }
 
   /// Adds scores of some texts that check() accepts to those of the texts before.
@@ -147,7 +151,7 @@ Result<std::unique_ptr<Reranker>> Reranker::create(std::shared_ptr<const Model> 
     embed.adapters = options.adapters;
     auto state = std::make_unique<State>();
     state->model = model;
-    state->longest = std::min(options.batch, info.context);
+    state->limit = text_limit(info, options.batch);
     const auto loaded = model->state();
     SHUNT_TRY(info.is_encoder ? state->make_encoder(*loaded)
                               : state->make_decoder(*loaded, options));
