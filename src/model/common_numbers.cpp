@@ -204,9 +204,10 @@ Status read_experts(ArchitectureKeys& keys, Description& model, const ReadExpert
   experts.activation = how.activation;
   experts.least_sum = how.least_sum;
   if (how.grouped) {
-    SHUNT_ASSIGN(experts.groups, keys.count("expert_group_count", experts.count, 1));
-    SHUNT_ASSIGN(experts.groups_used,
-                 keys.count("expert_group_used_count", experts.groups, experts.groups));
+    const bool says_groups = keys.has("expert_group_count");
+    SHUNT_ASSIGN(experts.groups, keys.count("expert_group_count", experts.count, how.groups));
+    SHUNT_ASSIGN(experts.groups_used, keys.count("expert_group_used_count", experts.groups,
+                                                 says_groups ? experts.groups : how.groups_used));
     if (experts.count % experts.groups != 0) {
       return fail(ErrorCode::kBadFile, "{}: {} experts are not in {} groups of the same size", path,
                   experts.count, experts.groups);

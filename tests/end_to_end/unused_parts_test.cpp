@@ -85,7 +85,8 @@ TEST_F(UnusedParts, SoIsAKeyWithItsValue) {
   const std::map<std::string, gguf::Value> keys = {
       {"attention.sliding_window", integer(4096)}, {"logit_scale", number(0.0625)},
       {"attention.causal", flag(false)},           {"attn_logit_softcapping", number(50)},
-      {"expert_shared_count", integer(8)},         {"new.key", text("value")}};
+      {"expert_shared_count", integer(8)},         {"new.key", text("value")},
+      {"expert_group_count", integer(8)},          {"expert_group_used_count", integer(4)}};
   for (const auto& [key, value] : keys) {
     const std::string name = "llama." + key;
     const gguf::Value& other = value;
@@ -96,11 +97,11 @@ TEST_F(UnusedParts, SoIsAKeyWithItsValue) {
 TEST_F(UnusedParts, KeysThatChangeNothingAreAllowed) {
   const auto plain = logits([](EditedFile&) {});
   ASSERT_TRUE(plain);
-  const std::map<std::string, gguf::Value> keys = {{"attention.sliding_window", integer(0)},
-                                                   {"logit_scale", number(1)},
-                                                   {"attention.causal", flag(true)},
-                                                   {"expert_count", integer(0)},
-                                                   {"rope.scaling.finetuned", flag(true)}};
+  const std::map<std::string, gguf::Value> keys = {
+      {"attention.sliding_window", integer(0)}, {"logit_scale", number(1)},
+      {"attention.causal", flag(true)},         {"expert_count", integer(0)},
+      {"expert_group_count", integer(1)},       {"expert_group_used_count", integer(1)},
+      {"rope.scaling.finetuned", flag(true)}};
   EXPECT_EQ(logits([&](EditedFile& file) {
               for (const auto& [key, value] : keys) file.set("llama." + key, value);
               file.set("general.new", text("of no architecture"));

@@ -62,7 +62,8 @@ Status read_deepseek_experts(ArchitectureKeys& keys, Description& model) {
   if (experts == 0 && !keys.of_new_model()) {
     for (const char* of_experts :
          {"leading_dense_block_count", "expert_feed_forward_length", "expert_shared_count",
-          "expert_weights_scale", "expert_weights_norm", "expert_gating_func"})
+          "expert_weights_scale", "expert_weights_norm", "expert_gating_func", "expert_group_count",
+          "expert_group_used_count"})
       (void)keys.has(of_experts);
     return ok();
   }
