@@ -46,7 +46,8 @@ inline float difference(std::span<const float> a, std::span<const float> b) {
   float most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const float apart = std::fabs(a[i] - b[i]);
-    if (!(apart <= most)) most = apart;  // also if it is not a number
+    if (std::isnan(apart)) return apart;
+    most = std::max(most, apart);
   }
   return most;
 }
