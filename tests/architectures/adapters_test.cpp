@@ -112,6 +112,7 @@ TEST_P(ArchitectureAdapters, GiveTheResultsOfMergedWeights) {
   }
   TestDevice multiplies({.ops = {"matmul", "matmul_id"}});
   EXPECT_LE(difference(results(base_, {{0, kScale}}, 64, {&multiplies}), expected), most);
+  EXPECT_GT(multiplies.computed(), 0U);
 }
 
 TEST_P(ArchitectureAdapters, ThatNoSequenceUsesChangeNothing) {
@@ -179,6 +180,9 @@ TEST_P(DecoderAdapters, OfSequencesInAStepAreTheirOwn) {
     }
     const auto of_prompts = logits_of(*together, prompts);
     const auto of_next = logits_of(*together, next);
+    if (!devices.empty()) {
+      EXPECT_GT(multiplies.computed(), 0U);
+    }
     const auto alone = open(options, devices);
     const std::size_t size = of_prompts.size() / sequences.size();
     for (std::size_t i = 0; i < sequences.size(); ++i) {

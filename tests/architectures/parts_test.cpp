@@ -1,5 +1,5 @@
 // Nothing in a file is passed over: without a tensor, with one more, or with another value of a
-// key, a file is refused, or its model computes other logits.
+// key, a file is refused, or its model computes other logits, or an encoder other embeddings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,8 +64,9 @@ class ArchitectureParts : public ::testing::TestWithParam<std::string> {
     return !file || !read_model(*file);
   }
 
-  /// The logits of the last token, or none if the model can't be computed.
-  std::vector<float> logits() {
+  /// The logits of the last token, or an encoder's results for all tokens. None if the model can't
+  /// be computed.
+  std::vector<float> results() {
     SessionOptions session;
     session.context = 64;
     session.cache_type = DType::kF32;
@@ -76,18 +77,32 @@ class ArchitectureParts : public ::testing::TestWithParam<std::string> {
     if (!model) return {};
     const auto made = Session::create(*model, session);
     if (!made) return {};
+    if (!recorded_.hidden.empty()) {
+      std::vector<float> all;
+      const Status done =
+          (*made)->append_all(recorded_.tokens, [&](std::size_t, std::span<const float> more) {
+            all.insert(all.end(), more.begin(), more.end());
+          });
+      return done ? all : std::vector<float>();
+    }
     const auto last = (*made)->append(recorded_.tokens);
     return last ? std::vector<float>(last->begin(), last->end()) : std::vector<float>();
   }
 
-  /// Whether a file with a change is refused, or gives other logits.
+  /// Those of the record.
+  std::span<const float> expected() const {
+    if (!recorded_.hidden.empty()) return recorded_.hidden;
+    return std::span(recorded_.logits).last(to_size(recorded_.vocabulary));
+  }
+
+  /// Whether a file with a change is refused, or gives other results.
   bool is_noticed(const std::function<void(EditedFile&)>& edit) {
     if (is_refused(edit)) return true;
     write_recorded(GetParam(), path_, edit);
-    const auto computed = logits();
-    if (computed.empty()) return true;
-    const auto whole = std::span(recorded_.logits).last(to_size(recorded_.vocabulary));
-    return difference(computed, whole) > 10 * std::max(1e-4F, recorded_.float32_difference);
+    const auto computed = results();
+    if (computed.size() != expected().size()) return true;
+    return !(difference(computed, expected()) <=
+             10 * std::max(1e-4F, recorded_.float32_difference));
   }
 
   EditedFile content() {
@@ -101,6 +116,11 @@ class ArchitectureParts : public ::testing::TestWithParam<std::string> {
   RecordedModel recorded_;
   std::unique_ptr<Registry> registry_;
 };
+
+/// Else every change would be noticed.
+TEST_P(ArchitectureParts, AnUnchangedFileIsNotNoticed) {
+  EXPECT_FALSE(is_noticed([](EditedFile&) {}));
+}
 
 TEST_P(ArchitectureParts, AMissingTensorIsNoticed) {
   for (const auto& tensor : content().tensors) {
@@ -172,6 +192,8 @@ TEST_P(ArchitectureParts, AnotherValueOfAKeyIsNoticed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ArchitectureParts, ::testing::ValuesIn(recorded_models()),
+                         recorded_name);
+INSTANTIATE_TEST_SUITE_P(Encoders, ArchitectureParts, ::testing::ValuesIn(recorded_encoders()),
                          recorded_name);
 
 }  // namespace

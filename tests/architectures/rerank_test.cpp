@@ -73,6 +73,9 @@ TEST_P(RecordedRerank, ScoresAreThoseOfTransformers) {
     EXPECT_NEAR(scores[1], expected(recorded), 1e-4);
     EXPECT_NEAR(scores[0], scores[2], 1e-5);
     EXPECT_NEAR(must(reranker->rank_tokens({&other, 1}))[0], scores[0], 1e-5);
+    if (!devices.empty()) {
+      EXPECT_GT(multiplies.computed(), 0U);
+    }
     if (recorded.second_text < 0) continue;
     const EmbedTokens one_text = {recorded.tokens, -1};
     EXPECT_GT(std::fabs(must(reranker->rank_tokens({&one_text, 1}))[0] - scores[1]), 1e-3);
@@ -95,6 +98,19 @@ TEST_F(Rerank, TheOrderOfYesAndNoIsThatOfTheFile) {
              {gguf::ValueType::kArray, std::shared_ptr<const gguf::Array>(labels)});
   };
   EXPECT_NEAR(must(open(load(turned))->rank_tokens({&text, 1}))[0], 1 - score, 1e-6);
+}
+
+/// Its score is the head's result itself: the logit that the record has for the first row.
+TEST_F(Rerank, ADecoderMayHaveAHeadOfOneRow) {
+  name_ = "qwen3-rerank";
+  const RecordedModel recorded = read_recorded(name_);
+  ASSERT_EQ(recorded.scores.size(), 2U);
+  const auto one_row = [](EditedFile& file) {
+    file.remove_key("qwen3.classifier.output_labels");
+    file.reshape("cls.output.weight", {64, 1});
+  };
+  const EmbedTokens text = {recorded.tokens, -1};
+  EXPECT_NEAR(must(open(load(one_row))->rank_tokens({&text, 1}))[0], recorded.scores[0], 1e-4);
 }
 
 TEST_F(Rerank, ModelsThatCantAreRefused) {

@@ -118,6 +118,21 @@ TEST(SplitCommand, RejectsMoreSharesThanDevicesOrKvHeads) {
                                    "be split among 5 devices"));
 }
 
+TEST(SplitCommand, RejectsModelsWithWindowsOrStates) {
+  for (const char* architecture : {"gemma2", "gemma3", "gpt-oss", "mamba2", "qwen35", "lfm2"}) {
+    SynthOptions shape;
+    shape.architecture = architecture;
+    const SynthModel model(shape);
+    const RunResult result =
+        run_with_accelerators({"run", "--model", model.path(), "--prompt", "a", "-n", "1"},
+                              {"--devices", "accel0,accel1", "--split", "rows"});
+    EXPECT_EQ(result.exit_code, 1) << architecture;
+    EXPECT_EQ(result.out, "") << architecture;
+    EXPECT_THAT(result.err, HasSubstr("a model with windows or states can't be split"))
+        << architecture;
+  }
+}
+
 TEST(SplitCommand, RejectsSharesThatDoNotMatchTheDevices) {
   SHUNT_NEED_SHARED("data/models/stories260K.gguf");
   const Stories told = stories_260k();

