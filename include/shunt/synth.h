@@ -30,9 +30,12 @@ struct SynthOptions {
   std::int64_t kv_heads = 2;
   std::int64_t vocabulary = 512;  ///< number of tokens
   std::int64_t context = 2048;
-  std::int64_t experts = 0;              ///< 0: none, or 8 if the architecture has experts only
-  std::int64_t experts_used = 2;         ///< by a token
-  std::int64_t expert_feed_forward = 0;  ///< rows of an expert; 0: a quarter of feed_forward
+  /// 0: none, or 8 if the architecture has experts in any case. More is invalid for an architecture
+  /// without experts.
+  std::int64_t experts = 0;
+  std::int64_t experts_used = 2;  ///< by a token
+  /// Rows of an expert; 0: a quarter of feed_forward. More is invalid for a model without experts.
+  std::int64_t expert_feed_forward = 0;
   DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32
   std::uint64_t seed = 1;
   std::string name = {};  ///< the file's general.name; empty: its sizes and seed

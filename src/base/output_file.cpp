@@ -67,9 +67,15 @@ Result<std::string> with_free_name(const std::string& path,
     std::string name = fmt::format("{}-{}.tmp", start, attempt);
     if (take(name)) return name;
     if (errno == EEXIST) continue;
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    const int reason = errno;
+    const bool missing = reason == ENOENT || reason == ENOTDIR;
+    std::error_code error;
+    if (missing && !std::filesystem::is_directory(folder_of(path), error)) {
+      return fail(ErrorCode::kNotFound, "cannot create {}: there is no folder {}", path,
+                  folder_of(path));
+    }
     return fail(missing ? ErrorCode::kNotFound : ErrorCode::kIo, "cannot create {} (as {}): {}",
-                path, name, system_message(errno));
+                path, name, system_message(reason));
   }
   return fail(ErrorCode::kIo, "cannot create {}: {} temporary files such as {}-0.tmp exist already",
               path, kAttempts, start);

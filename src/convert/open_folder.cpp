@@ -130,6 +130,8 @@ class Opener {
   Result<OpenedFolder> open() const {
     if (is_gguf(path_)) return renew();
     std::error_code error;
+    if (!fs::exists(path_, error))
+      return fail(ErrorCode::kNotFound, "there is no folder or file {}", path_);
     const bool is_adapter =
         fs::is_directory(path_, error) && fs::exists(in_folder(kAdapterConfig), error);
     return is_adapter ? open_adapter() : open_model();

@@ -205,7 +205,8 @@ Status check_synth_options(const SynthOptions& options) {
     return invalid("weights can't be of type {}", to_string(options.dtype));
   }
   SHUNT_TRY(check_blocks("width", options.width, options.dtype));
-  return check_blocks("ff", options.feed_forward, options.dtype);
+  SHUNT_TRY(check_blocks("ff", options.feed_forward, options.dtype));
+  return check_synth_experts(options);
 }
 
 Result<SynthResult> write_synth_model(const std::string& path, const SynthOptions& wanted,

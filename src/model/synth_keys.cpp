@@ -123,9 +123,7 @@ Result<Described> describe(const SynthOptions& options, const std::vector<Key>& 
   return made;
 }
 
-}  // namespace
-
-Result<Description> add_synth_keys(gguf::Writer& writer, const SynthOptions& options) {
+Result<Described> describe_synth(const SynthOptions& options) {
   std::vector<Key> keys = all_keys(options);
   if (options.experts == 0) {
     // Without experts, if the architecture can do that.
@@ -140,9 +138,27 @@ Result<Description> add_synth_keys(gguf::Writer& writer, const SynthOptions& opt
     return std::ranges::find(first.keys, name, &std::pair<std::string, Number>::first) ==
            first.keys.end();
   });
-  SHUNT_ASSIGN(Described second, describe(options, keys));
-  for (const auto& [name, number] : second.keys) add(writer, name, number);
-  return std::move(second.model);
+  return describe(options, keys);
+}
+
+}  // namespace
+
+Status check_synth_experts(const SynthOptions& options) {
+  if (options.experts == 0 && options.expert_feed_forward == 0) return ok();
+  SHUNT_ASSIGN(const Described made, describe_synth(options));
+  const auto has_experts = [](const Layer& layer) { return layer.experts.has_value(); };
+  if (std::ranges::any_of(made.model.layers, has_experts)) return ok();
+  if (options.experts > 0) {
+    return invalid("{} experts, but models of architecture {} have none", options.experts,
+                   options.architecture);
+  }
+  return invalid("expert-ff {}, but the model has no experts", options.expert_feed_forward);
+}
+
+Result<Description> add_synth_keys(gguf::Writer& writer, const SynthOptions& options) {
+  SHUNT_ASSIGN(Described made, describe_synth(options));
+  for (const auto& [name, number] : made.keys) add(writer, name, number);
+  return std::move(made.model);
 }
 
 }  // namespace shunt

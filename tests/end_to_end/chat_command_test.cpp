@@ -100,8 +100,40 @@ TEST_F(Chat, FilesThatAreNoConversationAreNamed) {
   fails("", "invalid JSON");
   fails("[1e999]", "a number is too large");
   fails("[\"\xFF\"]", "invalid JSON");
+  fails(R"([{"role": "user", "content": "a"}, "b"])", "message 2 is not a JSON object");
   EXPECT_THAT(render(model(), {"--messages", "/nonexistent.json"}).err,
               HasSubstr("/nonexistent.json"));
+}
+
+TEST_F(Chat, AMessageWithoutContentIsNamed) {
+  const auto warnings = [&](std::string_view second) {
+    const std::string file =
+        put("chat.json", R"([{"role": "user", "content": "a"}, )" + std::string(second) + "]");
+    const RunResult result = render(model(), {"--messages", file});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("<user>a</s>"));
+    return result.err;
+  };
+  EXPECT_THAT(warnings(R"({"role": "assistant"})"), HasSubstr("message 2 has no content"));
+  EXPECT_THAT(warnings(R"({"role": "user", "content": null})"),
+              HasSubstr("message 2 has no content"));
+  EXPECT_EQ(warnings(R"({"role": "assistant", "tool_calls": []})"), "");
+  EXPECT_EQ(warnings(R"({"role": "assistant", "content": ""})"), "");
+}
+
+TEST_F(Chat, ASystemMessageThatIsNotWrittenIsAWarning) {
+  const std::string file = put("no_system.jinja",
+                               "{% for m in messages if m.role != 'system' %}{{ m.content }}"
+                               "{% endfor %}");
+  const RunResult unwritten =
+      render(model(), {"Hi", "--system", "Be brief.", "--chat-template", file});
+  EXPECT_EQ(unwritten.exit_code, 0) << unwritten.err;
+  EXPECT_EQ(unwritten.out, "Hi\n");
+  EXPECT_THAT(unwritten.err, HasSubstr("does not write the text of --system"));
+  EXPECT_EQ(render(model(), {"Hi", "--system", "Be brief."}).err, "");
+  const std::string loud =
+      put("loud.jinja", "{% for m in messages %}{{ m.content | trim | upper }}{% endfor %}");
+  EXPECT_EQ(render(model(), {"Hi", "--system", " brief ", "--chat-template", loud}).err, "");
 }
 
 TEST_F(Chat, ToolsChooseTheirTemplate) {

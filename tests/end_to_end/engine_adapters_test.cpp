@@ -647,6 +647,9 @@ TEST_F(EngineAdapters, OfTheCommandAreUsed) {
   EXPECT_NE(text({"--lora", paths[1] + "=2"}), once);
   EXPECT_THAT(text({"--lora", file_.path()}, 1), HasSubstr("it is no adapter"));
   EXPECT_THAT(text({"--lora", "=2"}, 2), HasSubstr("no file is named"));
+  EXPECT_THAT(text({"--lora", paths[0] + "=half"}, 2),
+              HasSubstr("\"half\" is no scale for " + paths[0]));
+  EXPECT_THAT(text({"--lora", "/none=half"}, 1), HasSubstr("cannot open /none=half"));
   const RunResult explained =
       run_command({"explain", "-m", file_.path(), "--lora", paths[0], "--json"});
   EXPECT_EQ(explained.exit_code, 0) << explained.err;

@@ -50,8 +50,10 @@ TEST_F(Parts, AreJoinedToTheSameBytes) {
     EXPECT_EQ(folder_.list().size(), files.size());
     const RunResult joined = run_command({"merge", files[0], out()});
     ASSERT_EQ(joined.exit_code, 0) << joined.err;
-    EXPECT_THAT(joined.out, HasSubstr(std::to_string(tensors) + " tensors"));
+    EXPECT_THAT(joined.out, HasSubstr(fmt::format("{} tensors, 653.7 KiB, of {} parts", tensors,
+                                                  files.size())));
     EXPECT_EQ(read_file(out()), read_file(model_.path()));
+    EXPECT_EQ(read_file(out()).size(), 669408U) << "653.7 KiB";
     const RunResult ran =
         run_command({"run", "-m", files[0], "-p", "x", "-n", "2", "--ignore-eos"});
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
@@ -201,6 +203,13 @@ TEST_F(Parts, AreQuantizedToTheSameBytesAsOneFile) {
   const std::string whole = folder_.file("whole.gguf");
   ASSERT_EQ(run_command({"quantize", model_.path(), whole, "Q8_0"}).exit_code, 0);
   EXPECT_EQ(read_file(out()), read_file(whole));
+}
+
+TEST_F(Parts, AMissingFolderIsNamedAsGiven) {
+  const std::string folder = folder_.file("missing");
+  const RunResult result = run_command({"split", model_.path(), folder + "/m", "--tensors", "7"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("there is no folder " + folder + "\n"));
 }
 
 TEST_F(Parts, NeedASize) {

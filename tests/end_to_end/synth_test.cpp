@@ -83,6 +83,31 @@ TEST(Synth, HasTheRequestedShapes) {
   EXPECT_EQ(run_command({"run", "-m", path, "-p", "x", "-n", "4", "--ignore-eos"}).exit_code, 0);
 }
 
+TEST(Synth, ExpertsAreForArchitecturesThatHaveThem) {
+  const TempFolder folder;
+  const std::string path = folder.file("model.gguf");
+  const auto refused = [&](std::vector<std::string> more, const char* words) {
+    more.insert(more.begin(), {"synth", path});
+    const RunResult result = run_command(more);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, testing::HasSubstr(words));
+    EXPECT_TRUE(folder.list().empty());
+  };
+  refused({"--arch", "qwen3", "--experts", "8"}, "8 experts, but models of architecture qwen3");
+  refused({"--arch", "mamba2", "--experts", "4"}, "4 experts, but models of architecture mamba2");
+  refused({"--expert-ff", "32"}, "expert-ff 32, but the model has no experts");
+  const RunResult made =
+      run_command({"synth", path, "--arch", "qwen3moe", "--experts", "4", "--expert-ff", "32"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const auto file = gguf::File::open(path);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(to_string(file->find_tensor("blk.0.ffn_up_exps.weight")->tensor.shape), "[64, 32, 4]");
+  const RunResult mixture = run_command({"synth", path, "--experts", "4"});
+  EXPECT_EQ(mixture.exit_code, 0) << mixture.err;
+  EXPECT_THAT(run_command({"synth", "--help"}).out,
+              testing::Not(testing::ContainsRegex("default[^)]*\\) \\(default")));
+}
+
 TEST(Synth, HasEveryKeyThatOtherProgramsRead) {
   const auto file = gguf::File::open(SynthModel().path());
   ASSERT_TRUE(file);

@@ -38,13 +38,14 @@ class MergeCommand final : public Command {
     Status merged = gguf::write_merged(out_, file, show);
     progress.clear();
     if (!merged) return merged;
+    SHUNT_ASSIGN(const gguf::File whole, gguf::File::open(out_, {.metadata_only = true}));
     if (json_) {
       output.write(to_text(
           {{"file", out_}, {"parts", file.part_count()}, {"tensors", file.tensors().size()}}));
       return ok();
     }
-    output.write(fmt::format("{}: {}, {} from {}\n", out_, counted(file.tensors().size(), "tensor"),
-                             format_bytes(file.file_bytes()), counted(file.part_count(), "part")));
+    output.write(fmt::format("{}: {}, {}, of {}\n", out_, counted(file.tensors().size(), "tensor"),
+                             format_bytes(whole.file_bytes()), counted(file.part_count(), "part")));
     return ok();
   }
 

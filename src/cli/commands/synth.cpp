@@ -47,11 +47,12 @@ class SynthCommand final : public Command {
       arguments.number(flag.name, fmt::format("Set the {}", flag.help), options_.*flag.number);
     }
     arguments.number("--experts",
-                     "Set the number of experts; architectures with experts only have 8",
+                     "Set the number of experts; 0: none, or 8 in architectures that have experts "
+                     "in any case. An error for architectures without experts",
                      options_.experts);
     arguments.number("--experts-used", "Set how many experts a token uses", options_.experts_used);
     arguments.number("--expert-ff",
-                     "Set the feed-forward length of an expert (default: a quarter of --ff)",
+                     "Set the feed-forward length of an expert; 0: a quarter of --ff",
                      options_.expert_feed_forward);
     arguments.number("--vocab", "Set the vocabulary size, at least 260 tokens",
                      options_.vocabulary);

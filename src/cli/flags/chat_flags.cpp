@@ -51,10 +51,14 @@ Result<std::pair<std::string, std::string>> parse_value(const std::string& text)
   return invalid("\"{}\" is not JSON; a text is in quotes: {}='\"TEXT\"'", json, key);
 }
 
+std::string name_of(const std::string& path) {
+  return path == kStandardStream ? "standard input" : path;
+}
+
 /// The text of a file that has a JSON array.
 Result<std::string> read_array(const std::string& path, std::string_view content) {
   const bool is_input = path == kStandardStream;
-  const std::string name = is_input ? "standard input" : path;
+  const std::string name = name_of(path);
   SHUNT_ASSIGN(std::string text,
                is_input ? read_standard_input(kMostJsonBytes, "waiting for JSON on standard input")
                         : read_whole_file(path, kMostJsonBytes));
@@ -70,9 +74,28 @@ Result<std::string> read_array(const std::string& path, std::string_view content
   return fail(ErrorCode::kBadFile, "{}: expected a JSON array of {}", name, content);
 }
 
+/// Most templates write the content of each message. A call of tools may have none.
+Status check_messages(const std::string& name, const std::string& text) {
+  const Json messages = Json::parse(text);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Json& message = messages[i];
+    if (!message.is_object())
+      return fail(ErrorCode::kBadFile, "{}: message {} is not a JSON object", name, i + 1);
+    const bool has_content = message.contains("content") && !message["content"].is_null();
+    if (has_content || message.contains("tool_calls")) continue;
+    print_message(fmt::format("warning: {}: message {} has no content", name, i + 1));
+  }
+  return ok();
+}
+
 std::string message_json(std::string_view role, const std::string& content) {
   const Json message = {{"role", role}, {"content", text::sanitize_utf8(content).text}};
   return message.dump();
+}
+
+std::string messages_json(const std::optional<std::string>& system, const std::string& prompt) {
+  const std::string before = system ? message_json("system", *system) + ", " : "";
+  return "[" + before + message_json("user", prompt) + "]";
 }
 
 }  // namespace
@@ -136,9 +159,9 @@ Result<text::ChatInputs> ChatFlags::inputs(const std::string& prompt,
   text::ChatInputs inputs;
   if (messages_) {
     SHUNT_ASSIGN(inputs.messages, read_array(*messages_, "messages"));
+    SHUNT_TRY(check_messages(name_of(*messages_), inputs.messages));
   } else {
-    const std::string before = system_ ? message_json("system", *system_) + ", " : "";
-    inputs.messages = "[" + before + message_json("user", prompt) + "]";
+    inputs.messages = messages_json(system_, prompt);
   }
   if (tools_) {
     SHUNT_ASSIGN(inputs.tools, read_array(*tools_, "tools"));
@@ -152,6 +175,16 @@ Result<text::ChatInputs> ChatFlags::inputs(const std::string& prompt,
   return inputs;
 }
 
+/// The result for another system message shows whether the template writes it.
+void ChatFlags::warn_of_unwritten_system(const text::ChatTemplate& chat,
+                                         text::ChatInputs conversation, const std::string& prompt,
+                                         const std::string& rendered) const {
+  conversation.messages = messages_json("x" + *system_ + "x", prompt);
+  const auto other = chat.render(conversation);
+  if (!other || other->text() != rendered) return;
+  print_message("warning: the chat template does not write the text of --system");
+}
+
 Result<text::RenderedChat> ChatFlags::render(const gguf::File& file, const std::string& prompt,
                                              bool add_generation_prompt) const {
   SHUNT_ASSIGN(const Source source, find_template(file));
@@ -163,6 +196,7 @@ Result<text::RenderedChat> ChatFlags::render(const gguf::File& file, const std::
   text::name_special_tokens(vocabulary, conversation);
   auto rendered = chat->render(conversation);
   if (!rendered) return std::move(rendered.error()).with_context(source.origin);
+  if (system_) warn_of_unwritten_system(*chat, std::move(conversation), prompt, rendered->text());
   return rendered;
 }
 

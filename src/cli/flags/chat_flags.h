@@ -31,13 +31,16 @@ class ChatFlags {
   /// without one.
   Result<Source> find_template(const gguf::File& file) const;
   /// The conversation as the template renders it: that of `--messages`, or a message with the
-  /// prompt. Prints a line for tools and values that the template does not use.
+  /// prompt. Prints a line for tools, values and a system message that the template does not use,
+  /// and for each message without content.
   Result<text::RenderedChat> render(const gguf::File& file, const std::string& prompt,
                                     bool add_generation_prompt) const;
 
  private:
   Result<Source> named_template(const gguf::File& file) const;
   Result<text::ChatInputs> inputs(const std::string& prompt, const text::ChatTemplate& chat) const;
+  void warn_of_unwritten_system(const text::ChatTemplate& chat, text::ChatInputs conversation,
+                                const std::string& prompt, const std::string& rendered) const;
 
   std::optional<std::string> system_;
   std::optional<std::string> messages_;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/flags/parse_number.h"
 #include "shunt/message.h"
@@ -17,6 +18,18 @@ std::string_view short_name(std::string_view path) {
   path.remove_prefix(path.find_last_of('/') + 1);  // all of it if there is none: npos + 1 is 0
   if (path.ends_with(kExtension)) path.remove_suffix(kExtension.size());
   return path;
+}
+
+/// Of a path that no scale was taken from: a text behind "=" was meant as one if there is a file
+/// without it, and none with it.
+Status check_scale(const std::string& path) {
+  const std::size_t at = path.rfind('=');
+  std::error_code error;
+  if (at == std::string::npos || std::filesystem::exists(path, error)) return ok();
+  const std::string file = path.substr(0, at);
+  if (!std::filesystem::exists(file, error)) return ok();
+  return invalid("\"{}\" is no scale for {}, and there is no file {}", path.substr(at + 1), file,
+                 path);
 }
 
 }  // namespace
@@ -36,6 +49,7 @@ void LoraFlag::declare(Arguments& arguments) {
                      }
                    }
                    if (path.empty()) return invalid("no file is named");
+                   SHUNT_TRY(check_scale(path));
                    uses_.push_back({.index = paths_.size(), .scale = scale});
                    paths_.push_back(std::move(path));
                    return ok();

@@ -171,6 +171,15 @@ TEST_F(FolderConversionTest, DeepJsonIsRefused) {
             path_ + "/config.json: byte 64: JSON is nested deeper than 64 levels");
 }
 
+TEST_F(FolderConversionTest, AMissingFolderIsNamed) {
+  for (const char* path : {"missing", "missing/", "/none/missing"}) {
+    const auto conversion = FolderConversion::open(path);
+    ASSERT_FALSE(conversion);
+    EXPECT_EQ(conversion.error().code(), ErrorCode::kNotFound);
+    EXPECT_EQ(conversion.error().message(), std::string("there is no folder or file ") + path);
+  }
+}
+
 TEST_F(FolderConversionTest, AnUnknownModelIsNamed) {
   PublishedFolder folder = read_published("llama-untied");
   folder.config["model_type"] = "parrot";
