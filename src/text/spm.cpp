@@ -4,8 +4,7 @@
 #include <deque>
 
 #include "text/byte_trie.h"
-#include "text/character_bpe.h"
-#include "text/model.h"
+#include "text/character_model.h"
 #include "text/utf8.h"
 
 namespace shunt::text {
@@ -91,36 +90,14 @@ class SpmMerges {
   std::vector<std::int32_t> suffixes_;
 };
 
-class SpmModel final : public Model {
- public:
-  SpmModel(const Vocabulary& vocabulary, const ByteTokens& byte_tokens)
-      : vocabulary_(vocabulary),
-        add_space_prefix_(vocabulary.add_space_prefix.value_or(true)),
-        bpe_(vocabulary, byte_tokens) {
-    SpmMerges(vocabulary).add_to(bpe_);
-  }
-
-  Status encode(std::string_view text, bool after_special,
-                std::vector<std::int32_t>& ids) const override {
-    return bpe_.encode(text, after_special && add_space_prefix_, ids);
-  }
-  std::string bytes(std::int32_t id) const override {
-    return ByteTokens::bytes(vocabulary_.tokens[static_cast<std::size_t>(id)]);
-  }
-  bool inserts_space() const override { return add_space_prefix_; }
-  bool adds_bos() const override { return true; }
-
- private:
-  const Vocabulary& vocabulary_;
-  bool add_space_prefix_;
-  CharacterBpe bpe_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<const Model>> make_spm_model(const Vocabulary& vocabulary) {
   SHUNT_ASSIGN(const ByteTokens byte_tokens, ByteTokens::create(vocabulary));
-  return std::unique_ptr<const Model>(std::make_unique<SpmModel>(vocabulary, byte_tokens));
+  auto model = std::make_unique<CharacterModel>(vocabulary, byte_tokens,
+                                                vocabulary.add_space_prefix.value_or(true));
+  SpmMerges(vocabulary).add_to(model->bpe());
+  return std::unique_ptr<const Model>(std::move(model));
 }
 
 }  // namespace shunt::text
