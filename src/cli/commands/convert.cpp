@@ -7,8 +7,8 @@
 #include "cli/flags/near_names.h"
 #include "cli/flags/part_flags.h"
 #include "cli/flags/runtime_flags.h"
-#include "cli/report/json.h"
 #include "cli/report/sizes.h"
+#include "cli/report/written_model.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 #include "shunt/message.h"
@@ -98,7 +98,7 @@ class ConvertCommand final : public Command {
     auto result = conversion.write(out_, *plan, quantize_, show);
     progress.clear();
     if (!result) return Error(std::move(result.error()));
-    output.write(json_ ? to_json(*result) : to_plain_text(conversion, *result));
+    output.write(json_ ? to_text(written_model_json(*result)) : to_plain_text(conversion, *result));
     return ok();
   }
 
@@ -112,27 +112,9 @@ class ConvertCommand final : public Command {
       types += fmt::format("{}{} {}", types.empty() ? "" : ", ", to_string(type.dtype),
                            format_bytes(type.bytes));
     }
-    const std::size_t parts = result.files.size();
-    const std::string name =
-        result.files.front() + (parts == 1 ? "" : fmt::format(" ({} parts)", parts));
-    return fmt::format("{}: {}, {}, {} ({})\n", name, architecture,
+    return fmt::format("{}: {}, {}, {} ({})\n", name_of_files(result), architecture,
                        counted(conversion.file().tensors().size(), "tensor"),
                        format_bytes(result.bytes_after), types);
-  }
-
-  std::string to_json(const QuantizeResult& result) const {
-    Json types = Json::array();
-    for (const TypeSummary& type : result.types) {
-      types.push_back({{"type", to_string(type.dtype)},
-                       {"tensors", type.tensors},
-                       {"bytes", type.bytes},
-                       {"error", type.error()}});
-    }
-    return to_text({{"file", result.files.front()},
-                    {"files", result.files},
-                    {"bytes_before", result.bytes_before},
-                    {"bytes_after", result.bytes_after},
-                    {"types", types}});
   }
 
   std::string in_;

@@ -7,8 +7,8 @@
 #include "cli/flags/near_names.h"
 #include "cli/flags/part_flags.h"
 #include "cli/flags/runtime_flags.h"
-#include "cli/report/json.h"
 #include "cli/report/sizes.h"
+#include "cli/report/written_model.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 #include "shunt/message.h"
@@ -94,17 +94,11 @@ class QuantizeCommand final : public Command {
   }
 
  private:
-  /// "model.gguf", or "model-00001-of-00003.gguf (3 parts)".
-  static std::string file_name(const QuantizeResult& result) {
-    const std::size_t parts = result.files.size();
-    return result.files.front() + (parts == 1 ? "" : fmt::format(" ({} parts)", parts));
-  }
-
   std::string to_plain_text(const QuantizeResult& result) const {
     std::string text = fmt::format(
         "{}: {}, {} instead of {} ({:.1f} %)\n"
         "type      tensors        bytes     error\n",
-        file_name(result), options_.type, format_bytes(result.bytes_after),
+        name_of_files(result), options_.type, format_bytes(result.bytes_after),
         format_bytes(result.bytes_before),
         100 * static_cast<double>(result.bytes_after) / static_cast<double>(result.bytes_before));
     for (const TypeSummary& type : result.types) {
@@ -116,19 +110,9 @@ class QuantizeCommand final : public Command {
   }
 
   std::string to_json(const QuantizeResult& result) const {
-    Json types = Json::array();
-    for (const TypeSummary& type : result.types) {
-      types.push_back({{"type", to_string(type.dtype)},
-                       {"tensors", type.tensors},
-                       {"bytes", type.bytes},
-                       {"error", type.error()}});
-    }
-    return to_text({{"file", result.files.front()},
-                    {"files", result.files},
-                    {"type", options_.type},
-                    {"bytes_before", result.bytes_before},
-                    {"bytes_after", result.bytes_after},
-                    {"types", types}});
+    Json json = written_model_json(result);
+    json["type"] = options_.type;
+    return to_text(json);
   }
 
   std::string in_;
