@@ -182,7 +182,7 @@ Status read_experts(ArchitectureKeys& keys, Description& model, const ReadExpert
   }
   Experts experts;
   SHUNT_ASSIGN(experts.count, keys.count("expert_count", kMostOfSize));
-  constexpr std::int64_t kMostUsed = 1024;  // each is a part of the graph
+  constexpr std::int64_t kMostUsed = 1024;  // far above any model
   SHUNT_ASSIGN(experts.used, keys.count("expert_used_count", std::min(experts.count, kMostUsed)));
   const std::int64_t dense = model.layers[0].feed_forward ? model.layers[0].feed_forward->size : 0;
   const std::int64_t usual = how.parts ? dense / experts.used : dense;
@@ -284,19 +284,39 @@ Status become_encoder(ArchitectureKeys& keys, Description& model) {
   return ok();
 }
 
-Status read_window_rope(ArchitectureKeys& keys, Description& model, float fallback) {
-  SHUNT_ASSIGN(const float base, keys.finite("rope.freq_base_swa", fallback));
+namespace {
+
+constexpr const char* kWindowBase = "rope.freq_base_swa";
+
+/// Calls change(rope, base) for layers with windows that have a rope.
+template <class Change>
+Status change_window_rope(ArchitectureKeys& keys, Description& model,
+                          std::optional<double> fallback, const Change& change) {
+  SHUNT_ASSIGN(const float base, keys.finite(kWindowBase, fallback));
   if (!(base > 0)) {
     return fail(ErrorCode::kBadFile, "{}: {} is {}; it must be above 0", keys.file().path(),
-                keys.name("rope.freq_base_swa"), base);
+                keys.name(kWindowBase), base);
   }
   for (Layer& layer : model.layers) {
-    if (!layer.attention || layer.attention->span != AttentionSpan::kSlidingWindow) continue;
-    if (!layer.attention->rope) continue;
-    const RopeParams& rope = *layer.attention->rope;
-    layer.attention->rope = RopeParams{.dims = rope.dims, .mode = rope.mode, .freq_base = base};
+    if (!layer.attention || !layer.attention->rope) continue;
+    if (layer.attention->span == AttentionSpan::kSlidingWindow)
+      change(*layer.attention->rope, base);
   }
   return ok();
+}
+
+}  // namespace
+
+Status read_window_rope(ArchitectureKeys& keys, Description& model, float fallback) {
+  return change_window_rope(keys, model, fallback, [](RopeParams& rope, float base) {
+    rope = {.dims = rope.dims, .mode = rope.mode, .freq_base = base};
+  });
+}
+
+Status read_window_base(ArchitectureKeys& keys, Description& model) {
+  if (!keys.has(kWindowBase)) return ok();
+  return change_window_rope(keys, model, {},
+                            [](RopeParams& rope, float base) { rope.freq_base = base; });
 }
 
 namespace {
@@ -325,22 +345,6 @@ Status skip_prediction_layers(ArchitectureKeys& keys, Description& model) {
   for (std::int64_t i = layers - model.skipped_layers; i < layers; ++i)
     SHUNT_TRY(expect_prediction_layer(keys.file(), i));
   model.layers.resize(model.layers.size() - to_size(model.skipped_layers));
-  return ok();
-}
-
-Status read_window_base(ArchitectureKeys& keys, Description& model) {
-  constexpr const char* kBase = "rope.freq_base_swa";
-  if (!keys.has(kBase)) return ok();
-  SHUNT_ASSIGN(const float base, keys.finite(kBase));
-  if (!(base > 0)) {
-    return fail(ErrorCode::kBadFile, "{}: {} is {}; it must be above 0", keys.file().path(),
-                keys.name(kBase), base);
-  }
-  for (Layer& layer : model.layers) {
-    if (!layer.attention || !layer.attention->rope) continue;
-    if (layer.attention->span == AttentionSpan::kSlidingWindow)
-      layer.attention->rope->freq_base = base;
-  }
   return ok();
 }
 

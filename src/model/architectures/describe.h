@@ -16,6 +16,11 @@ Status read_granite_rope(ArchitectureKeys& keys, Description& model);
 
 /// The weights of BERT that others have, too, with the number of token types.
 Status read_token_types(ArchitectureKeys& keys, Description& model);
+/// The scale of scores of Gemma 2 and 3, which most files do not have. Without it, it is that of
+/// the head size, but in the 27B model that of the width by heads: a model of `layers_of_27b`
+/// layers.
+Status read_gemma_score_scale(ArchitectureKeys& keys, Description& model,
+                              std::size_t layers_of_27b);
 /// The folders of Gemma 3 and of models built like it.
 Published publish_like_gemma3();
 /// Gated delta nets, and gated attention in some layers.

@@ -7,6 +7,20 @@
 
 namespace shunt {
 
+Status read_gemma_score_scale(ArchitectureKeys& keys, Description& model,
+                              std::size_t layers_of_27b) {
+  SHUNT_ASSIGN(const float stated, keys.finite("attention.scale", 0));
+  for (Layer& layer : model.layers) {
+    Attention& attention = *layer.attention;
+    attention.scale = stated;
+    if (stated == 0 && model.layers.size() == layers_of_27b) {
+      const std::int64_t width_of_head = model.width / attention.heads;
+      attention.scale = 1 / std::sqrt(static_cast<float>(width_of_head));
+    }
+  }
+  return ok();
+}
+
 Status describe_gemma2(ArchitectureKeys& keys, Description& model) {
   SHUNT_TRY(read_norm(keys, model));
   SHUNT_TRY(read_attention(keys, model, RopeMode::kNeox));
@@ -17,18 +31,9 @@ Status describe_gemma2(ArchitectureKeys& keys, Description& model) {
   SHUNT_ASSIGN(const float score_cap, keys.finite("attn_logit_softcapping", 50));
   SHUNT_ASSIGN(model.logit_softcap, keys.finite("final_logit_softcapping", 30));
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
-  // Most files do not have the scale of scores. It is that of the head size, but for the 27B model.
-  SHUNT_ASSIGN(const float scores, keys.finite("attention.scale", 0));
+  for (Layer& layer : model.layers) layer.attention->softcap = score_cap;
   constexpr std::size_t kLayersOf27B = 46;
-  for (Layer& layer : model.layers) {
-    Attention& attention = *layer.attention;
-    attention.softcap = score_cap;
-    attention.scale = scores;
-    if (scores == 0 && model.layers.size() == kLayersOf27B) {
-      const std::int64_t width_of_head = model.width / attention.heads;
-      attention.scale = 1 / std::sqrt(static_cast<float>(width_of_head));
-    }
-  }
+  SHUNT_TRY(read_gemma_score_scale(keys, model, kLayersOf27B));
   add_decoder_weights(model);
   model.add({{WeightSlot::kPostMixNorm}, {WeightSlot::kPostFeedNorm}});
   return ok();

@@ -16,17 +16,8 @@ Status describe_gemma3(ArchitectureKeys& keys, Description& model) {
   SHUNT_TRY(read_window_rope(keys, model, 10000));
   SHUNT_ASSIGN(model.logit_softcap, keys.finite("final_logit_softcapping", 0));
   model.embedding_scale = std::sqrt(static_cast<float>(model.width));
-  // Most files do not have the scale of scores. It is that of the head size, but for the 27B model.
-  SHUNT_ASSIGN(const float scores, keys.finite("attention.scale", 0));
   constexpr std::size_t kLayersOf27B = 62;
-  for (Layer& layer : model.layers) {
-    Attention& attention = *layer.attention;
-    attention.scale = scores;
-    if (scores == 0 && model.layers.size() == kLayersOf27B) {
-      const std::int64_t width_of_head = model.width / attention.heads;
-      attention.scale = 1 / std::sqrt(static_cast<float>(width_of_head));
-    }
-  }
+  SHUNT_TRY(read_gemma_score_scale(keys, model, kLayersOf27B));
   add_decoder_weights(model);
   model.add({{WeightSlot::kQueryNorm},
              {WeightSlot::kKeyNorm},

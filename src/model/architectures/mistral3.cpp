@@ -1,4 +1,4 @@
-// Ministral 3 and Mistral Small 4's text part: Llama whose queries grow with the position.
+// Ministral 3: Llama whose queries grow with the position.
 #include "model/architectures/describe.h"
 #include "model/published.h"
 

@@ -12,8 +12,8 @@ class AttentionBlock {
 
   Result<Value> build(Operand x) {
     project(x);
-    normalize_and_turn(queries_, WeightSlot::kQueryNorm, a_.heads);
-    if (a_.keys_of < 0) normalize_and_turn(keys_, WeightSlot::kKeyNorm, a_.kv_heads);
+    normalize_and_turn(queries_, WeightSlot::kQueryNorm);
+    if (a_.keys_of < 0) normalize_and_turn(keys_, WeightSlot::kKeyNorm);
     if (a_.unit_values) values_ = unit(values_);
     queries_ = with_temperature(queries_);
     AttentionCall call = {.layer = number_,
@@ -90,7 +90,7 @@ class AttentionBlock {
     values_ = heads(v, a_.value_size, a_.kv_heads);
   }
 
-  void normalize_and_turn(Result<Value>& x, WeightSlot norm, std::int64_t) {
+  void normalize_and_turn(Result<Value>& x, WeightSlot norm) {
     const bool normed = w().has(norm, number_);
     if (normed && !a_.norms_after_rope) x = w().rms(x, norm, number_);
     if (a_.rope) x = rope(g(), x, c_.memory.positions(), factors(), *a_.rope);
