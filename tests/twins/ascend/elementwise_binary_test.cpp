@@ -240,8 +240,8 @@ TEST_F(ElementwiseBinary, EveryTensorIsOfAPlainFormatAndATypeOfTheChip) {
   const Bare half(ACL_FLOAT16, {16, 16});
   const Bare row(ACL_FLOAT16, {16});
   const Bare batches(ACL_FLOAT16, {4, 16, 16});
-  const Ints one({1});
-  const Ints size({16});
+  const Integers one({1});
+  const Integers size({16});
   EXPECT_EQ(RUN_OP(Mul, tiled, batches.get(), batches.get()), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(RUN_OP(Exp, half.get(), tiled), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(RUN_OP(SwiGlu, tiled, std::int64_t{0}, half.get()), ACLNN_ERR_PARAM_INVALID);

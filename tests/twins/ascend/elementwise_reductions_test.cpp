@@ -29,7 +29,7 @@ TEST_F(ElementwiseReductions, SumsOverAnyDimensions) {
   };
   for (const auto& row : rows) {
     const Tensor<float> out(ACL_FLOAT, row.shape, std::vector<float>(row.sums.size()));
-    const Ints dims(row.dims);
+    const Integers dims(row.dims);
     ASSERT_EQ(RUN_OP(ReduceSum, self.get(), dims.get(), row.keep, ACL_FLOAT, out.get()),
               ACL_SUCCESS)
         << ascend_twin_last_message();
@@ -40,13 +40,13 @@ TEST_F(ElementwiseReductions, SumsOverAnyDimensions) {
 TEST_F(ElementwiseReductions, SumsOfViews) {
   const Strided<float> self(ACL_FLOAT, {2, 2}, {1, 3}, 1, {99, 1, 2, 99, 3, 4});  // [[1,3],[2,4]]
   const Strided<float> out(ACL_FLOAT, {2}, {2}, 1, {-1, -1, -1, -1});
-  const Ints dims({1});
+  const Integers dims({1});
   ASSERT_EQ(RUN_OP(ReduceSum, self.get(), dims.get(), false, ACL_FLOAT, out.get()), ACL_SUCCESS);
   EXPECT_EQ(out.storage(), (std::vector<float>{-1, 4, -1, 6}));
 }
 
 TEST_F(ElementwiseReductions, SumsAreOfTheTypeAskedFor) {
-  const Ints all({});
+  const Integers all({});
   // BOOL as INT64 counts.
   const Tensor<std::uint8_t> bools(ACL_BOOL, {5}, {1, 0, 1, 1, 0});
   const Tensor<std::int64_t> count(ACL_INT64, {}, {0});
@@ -89,7 +89,7 @@ TEST_F(ElementwiseReductions, SumsAreOfTheTypeAskedFor) {
 TEST_F(ElementwiseReductions, MeansAndExtremes) {
   const Tensor<float> self(ACL_FLOAT, {2, 3}, {1, -5, 3, 0.5F, 0.25F, kNanF});
   const Tensor<float> out(ACL_FLOAT, {2}, {0, 0});
-  const Ints dims({1});
+  const Integers dims({1});
   ASSERT_EQ(RUN_OP(Mean, self.get(), dims.get(), false, ACL_FLOAT, out.get()), ACL_SUCCESS);
   expect_floats(out.values(), {-1.0 / 3, std::nan("")});
   ASSERT_EQ(RUN_OP(Amax, self.get(), dims.get(), false, out.get()), ACL_SUCCESS);
@@ -98,7 +98,7 @@ TEST_F(ElementwiseReductions, MeansAndExtremes) {
   expect_floats(out.values(), {-5, std::nan("")});
   const Tensor<std::int32_t> integers(ACL_INT32, {3}, {INT32_MIN, 16777217, 16777216});
   const Tensor<std::int32_t> one(ACL_INT32, {}, {0});
-  const Ints all({});
+  const Integers all({});
   ASSERT_EQ(RUN_OP(Amax, integers.get(), all.get(), false, one.get()), ACL_SUCCESS);
   EXPECT_EQ(one.values()[0], 16777217);
   ASSERT_EQ(RUN_OP(Amin, integers.get(), all.get(), false, one.get()), ACL_SUCCESS);
@@ -108,7 +108,7 @@ TEST_F(ElementwiseReductions, MeansAndExtremes) {
 TEST_F(ElementwiseReductions, RowsWithoutElements) {
   const Bare self(ACL_FLOAT, {2, 0});
   const Tensor<float> out(ACL_FLOAT, {2}, {7, 7});
-  const Ints dims({1});
+  const Integers dims({1});
   ASSERT_EQ(RUN_OP(ReduceSum, self.get(), dims.get(), false, ACL_FLOAT, out.get()), ACL_SUCCESS);
   EXPECT_EQ(out.values(), (std::vector<float>{0, 0}));
   ASSERT_EQ(RUN_OP(Mean, self.get(), dims.get(), false, ACL_FLOAT, out.get()), ACL_SUCCESS);
@@ -119,7 +119,7 @@ TEST_F(ElementwiseReductions, RowsWithoutElements) {
             ACLNN_ERR_PARAM_INVALID);
   // A sum over the other dimension has no element: nothing is launched.
   const Bare none(ACL_FLOAT, {0});
-  const Ints first({0});
+  const Integers first({0});
   EXPECT_EQ(workspace_of(aclnnReduceSumGetWorkspaceSize, self.get(), first.get(), false, ACL_FLOAT,
                          none.get()),
             0U);
@@ -130,10 +130,10 @@ TEST_F(ElementwiseReductions, ReductionsRefuseWrongArguments) {
   const Bare out(ACL_FLOAT, {2});
   const Bare integers(ACL_INT32, {2, 3});
   const Bare sums(ACL_INT32, {2});
-  const Ints one({1});
-  const Ints twice({1, -1});
-  const Ints outside({2});
-  const auto sum = [](const Bare& from, const Ints& dims, aclDataType type, const Bare& to) {
+  const Integers one({1});
+  const Integers twice({1, -1});
+  const Integers outside({2});
+  const auto sum = [](const Bare& from, const Integers& dims, aclDataType type, const Bare& to) {
     return RUN_OP(ReduceSum, from.get(), dims.get(), false, type, to.get());
   };
   EXPECT_EQ(sum(self, twice, ACL_FLOAT, out), ACLNN_ERR_PARAM_INVALID);
@@ -151,7 +151,7 @@ TEST_F(ElementwiseReductions, ReductionsRefuseWrongArguments) {
 }
 
 TEST_F(ElementwiseReductions, WorkspaceIsNeverZeroAndNotMonotonic) {
-  const Ints one({1});
+  const Integers one({1});
   const auto bytes = [&](std::int64_t rows) {
     const Bare self(ACL_FLOAT, {rows, 64});
     const Bare out(ACL_FLOAT, {rows});
@@ -187,7 +187,7 @@ TEST_F(ElementwiseReductions, ArgMaxTakesTheFirstAndNanIsTheGreatest) {
 TEST_F(ElementwiseReductions, NormsOfEveryOrder) {
   const Tensor<float> self(ACL_FLOAT, {2, 3}, {3, -4, 0, 1, -2, 2});
   const Tensor<float> out(ACL_FLOAT, {2, 1}, {0, 0});
-  const Ints dims({-1});
+  const Integers dims({-1});
   const std::pair<float, std::vector<double>> rows[] = {
       {2, {5, 3}},
       {1, {7, 5}},
@@ -223,7 +223,7 @@ TEST_F(ElementwiseReductions, LargeSumsSaturateOnA310P) {
     restart({{"PROFILE", chip}});
     const Tensor<std::uint16_t> self(ACL_FLOAT16, {2}, {0x7BFF, 0x7BFF});
     const Tensor<std::uint16_t> out(ACL_FLOAT16, {}, {0});
-    const Ints dims({0});
+    const Integers dims({0});
     ASSERT_EQ(RUN_OP(ReduceSum, self.get(), dims.get(), false, ACL_FLOAT16, out.get()),
               ACL_SUCCESS);
     EXPECT_EQ(out.values()[0], code) << chip;

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -16,33 +15,6 @@ namespace ascend_test::elementwise {
 using Shape = std::vector<std::int64_t>;
 constexpr float kNanF = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinityF = std::numeric_limits<float>::infinity();
-
-class Scalar {
- public:
-  Scalar(float value) : scalar_(aclCreateScalar(&value, ACL_FLOAT)) {}  // NOLINT: short tests
-  template <class Value>
-  Scalar(aclDataType type, Value value) : scalar_(aclCreateScalar(&value, type)) {}
-  ~Scalar() { aclDestroyScalar(scalar_); }
-  Scalar(const Scalar&) = delete;
-  Scalar& operator=(const Scalar&) = delete;
-  aclScalar* get() const { return scalar_; }
-
- private:
-  aclScalar* scalar_;
-};
-
-class Ints {
- public:
-  Ints(std::initializer_list<std::int64_t> values)
-      : array_(aclCreateIntArray(values.begin(), values.size())) {}
-  ~Ints() { aclDestroyIntArray(array_); }
-  Ints(const Ints&) = delete;
-  Ints& operator=(const Ints&) = delete;
-  aclIntArray* get() const { return array_; }
-
- private:
-  aclIntArray* array_;
-};
 
 /// A view of memory of its own, which holds `storage`.
 template <class Value>

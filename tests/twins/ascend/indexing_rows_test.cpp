@@ -185,14 +185,14 @@ TEST_F(IndexingRows, RefusesRowsThatDoNotFit) {
 
 TEST_F(IndexingRows, FillsRowsOfIndicesOfTheHost) {
   Tensor<float> self(ACL_FLOAT, {2, 3}, Floats(6));
-  ASSERT_EQ(RUN_OP(InplaceIndexFillTensor, self.get(), 1, Array({0, -1}).get(), real(5).get()),
+  ASSERT_EQ(RUN_OP(InplaceIndexFillTensor, self.get(), 1, Integers({0, -1}).get(), real(5).get()),
             ACL_SUCCESS);
   EXPECT_EQ(self.values(), (Floats{5, 0, 5, 5, 0, 5}));
   for (const std::int64_t bad : {3, -4}) {
-    EXPECT_EQ(RUN_OP(InplaceIndexFillTensor, self.get(), 1, Array({bad}).get(), real(5).get()),
+    EXPECT_EQ(RUN_OP(InplaceIndexFillTensor, self.get(), 1, Integers({bad}).get(), real(5).get()),
               ACLNN_ERR_PARAM_INVALID);
   }
-  EXPECT_EQ(RUN_OP(InplaceIndexFillTensor, self.get(), 2, Array({0}).get(), real(5).get()),
+  EXPECT_EQ(RUN_OP(InplaceIndexFillTensor, self.get(), 2, Integers({0}).get(), real(5).get()),
             ACLNN_ERR_PARAM_INVALID);
 }
 

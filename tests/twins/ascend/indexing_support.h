@@ -7,35 +7,10 @@
 
 namespace ascend_test::indexing {
 
-class Array {
- public:
-  Array(std::initializer_list<std::int64_t> values)
-      : array_(aclCreateIntArray(std::data(values), values.size())) {}
-  ~Array() { aclDestroyIntArray(array_); }
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
-  aclIntArray* get() const { return array_; }
-
- private:
-  aclIntArray* array_;
-};
-
-template <class Value>
-class Scalar {
- public:
-  Scalar(aclDataType type, Value value) : scalar_(aclCreateScalar(&value, type)) {}
-  ~Scalar() { aclDestroyScalar(scalar_); }
-  Scalar(const Scalar&) = delete;
-  Scalar& operator=(const Scalar&) = delete;
-  aclScalar* get() const { return scalar_; }
-
- private:
-  aclScalar* scalar_;
-};
-inline Scalar<float> real(float value) {
+inline Scalar real(float value) {
   return {ACL_FLOAT, value};
 }
-inline Scalar<std::int64_t> whole(std::int64_t value) {
+inline Scalar whole(std::int64_t value) {
   return {ACL_INT64, value};
 }
 

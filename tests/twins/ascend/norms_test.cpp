@@ -41,7 +41,7 @@ TEST_F(Norms, LayerNormWithWeightsBiasesAndStatistics) {
   const Tensor<float> out(ACL_FLOAT, {4, 3}, std::vector<float>(12));
   const Tensor<float> mean(ACL_FLOAT, {4, 1}, std::vector<float>(4));
   const Tensor<float> rstd(ACL_FLOAT, {4, 1}, std::vector<float>(4));
-  const Ints shape({3});
+  const Integers shape({3});
   ASSERT_EQ(RUN_OP(LayerNorm, self.get(), shape.get(), weight.get(), bias.get(), 0.25, out.get(),
                    mean.get(), rstd.get()),
             ACL_SUCCESS)
@@ -65,7 +65,7 @@ TEST_F(Norms, LayerNormWithWeightsBiasesAndStatistics) {
 TEST_F(Norms, LayerNormOfTwoDimensionsWithoutOptionalTensors) {
   const Tensor<float> self(ACL_FLOAT, {2, 2, 3}, kValues);
   const Tensor<float> out(ACL_FLOAT, {2, 2, 3}, std::vector<float>(12));
-  const Ints shape({2, 3});
+  const Integers shape({2, 3});
   ASSERT_EQ(RUN_OP(LayerNorm, self.get(), shape.get(), nullptr, nullptr, 1e-5, out.get(), nullptr,
                    nullptr),
             ACL_SUCCESS);
@@ -82,7 +82,7 @@ TEST_F(Norms, LayerNormReadsStridedRowsAndRoundsToF16) {
   const Strided<std::uint16_t> self(ACL_FLOAT16, {2, 3}, {1, 2}, 1,
                                     {0, 0x3C00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4700});
   const Tensor<std::uint16_t> out(ACL_FLOAT16, {2, 3}, std::vector<std::uint16_t>(6));
-  const Ints shape({3});
+  const Integers shape({3});
   ASSERT_EQ(RUN_OP(LayerNorm, self.get(), shape.get(), nullptr, nullptr, 0.0, out.get(), nullptr,
                    nullptr),
             ACL_SUCCESS);
@@ -98,14 +98,14 @@ TEST_F(Norms, LayerNormRefusesWrongShapes) {
   const Bare self(ACL_FLOAT, {4, 3});
   const Bare four(ACL_FLOAT, {4});
   const Bare integers(ACL_INT32, {4, 3});
-  const Ints three({3});
-  const Ints wrong({4});
-  const Ints none({});
-  const Ints many({1, 4, 3});
-  const auto code = [&](const Ints& shape, aclTensor* weight, aclTensor* out, aclTensor* mean) {
+  const Integers three({3});
+  const Integers wrong({4});
+  const Integers none({});
+  const Integers many({1, 4, 3});
+  const auto code = [&](const Integers& shape, aclTensor* weight, aclTensor* out, aclTensor* mean) {
     return RUN_OP(LayerNorm, self.get(), shape.get(), weight, nullptr, 1e-5, out, mean, nullptr);
   };
-  for (const Ints* const shape : {&wrong, &none, &many})
+  for (const Integers* const shape : {&wrong, &none, &many})
     EXPECT_EQ(code(*shape, nullptr, self.get(), nullptr), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(code(three, four.get(), self.get(), nullptr), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(code(three, nullptr, four.get(), nullptr), ACLNN_ERR_PARAM_INVALID);
@@ -119,7 +119,7 @@ TEST_F(Norms, LayerNormRefusesWrongShapes) {
 
 TEST_F(Norms, A310BNormalisesF16Only) {
   restart({{"PROFILE", "310b"}});
-  const Ints shape({4});
+  const Integers shape({4});
   const Bare single(ACL_FLOAT, {4});
   EXPECT_EQ(RUN_OP(LayerNorm, single.get(), shape.get(), nullptr, nullptr, 1e-5, single.get(),
                    nullptr, nullptr),
@@ -132,7 +132,7 @@ TEST_F(Norms, A310BNormalisesF16Only) {
 
 TEST_F(Norms, RowsWithoutElements) {
   const Bare self(ACL_FLOAT, {2, 0});
-  const Ints shape({0});
+  const Integers shape({0});
   const Tensor<float> mean(ACL_FLOAT, {2, 1}, {7, 7});
   EXPECT_EQ(RUN_OP(LayerNorm, self.get(), shape.get(), nullptr, nullptr, 1e-5, self.get(),
                    mean.get(), nullptr),

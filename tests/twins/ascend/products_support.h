@@ -101,31 +101,6 @@ inline aclTensor* member(void* base, aclDataType type, const std::vector<std::in
                          base);
 }
 
-class Scalar {
- public:
-  explicit Scalar(float value) : scalar_(aclCreateScalar(&value, ACL_FLOAT)) {}
-  ~Scalar() { aclDestroyScalar(scalar_); }
-  Scalar(const Scalar&) = delete;
-  Scalar& operator=(const Scalar&) = delete;
-  aclScalar* get() const { return scalar_; }
-
- private:
-  aclScalar* scalar_;
-};
-
-class Integers {
- public:
-  explicit Integers(const std::vector<std::int64_t>& values)
-      : array_(aclCreateIntArray(values.data(), values.size())) {}
-  ~Integers() { aclDestroyIntArray(array_); }
-  Integers(const Integers&) = delete;
-  Integers& operator=(const Integers&) = delete;
-  aclIntArray* get() const { return array_; }
-
- private:
-  aclIntArray* array_;
-};
-
 /// A function of the split layout, next to the library that ASCEND_TWIN_9_0_PATH names.
 inline void* newer_function(const std::string& library, const std::string& name) {
   std::string path = ASCEND_TWIN_9_0_PATH;

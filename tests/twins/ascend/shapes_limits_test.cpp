@@ -4,7 +4,6 @@
 namespace ascend_test::shapes_limits {
 namespace {
 
-using indexing::Array;
 using ShapesLimits = TwinTest;
 using Sizes = std::vector<std::int64_t>;
 
@@ -52,7 +51,7 @@ TEST_F(ShapesLimits, AreCheckedBeforeTheOperator) {
       EXPECT_EQ(RUN_OP(InplaceZero, tensor), row.code);
       EXPECT_EQ(RUN_OP(Mm, tensor, tensor, tensor, std::int8_t{KEEP_DTYPE}), row.code);
       EXPECT_EQ(RUN_OP(Cumsum, tensor, 0, ACL_FLOAT, tensor), row.code);
-      EXPECT_EQ(RUN_OP(ReduceSum, tensor, Array({}).get(), false, ACL_FLOAT, tensor), row.code);
+      EXPECT_EQ(RUN_OP(ReduceSum, tensor, Integers({}).get(), false, ACL_FLOAT, tensor), row.code);
       aclDestroyTensor(tensor);
     }
   }
@@ -60,22 +59,23 @@ TEST_F(ShapesLimits, AreCheckedBeforeTheOperator) {
 
 TEST_F(ShapesLimits, OfSequencesAndRepeats) {
   const std::int64_t most = INT64_MAX;  // 2^63 as a double, as many as the sequence has
-  const indexing::Scalar<double> start(ACL_DOUBLE, 0);
-  const indexing::Scalar<double> end(ACL_DOUBLE, 0x1p63);
-  const indexing::Scalar<double> step(ACL_DOUBLE, 1);
+  const Scalar start(ACL_DOUBLE, 0.0);
+  const Scalar end(ACL_DOUBLE, 0x1p63);
+  const Scalar step(ACL_DOUBLE, 1.0);
   aclTensor* const out =
       aclCreateTensor(&most, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &most, 1, nullptr);
   EXPECT_EQ(RUN_OP(Arange, start.get(), end.get(), step.get(), out), kOverflow);
   aclDestroyTensor(out);
   Tensor<float> pair(ACL_FLOAT, {1, 2, 1}, {1, 2});
-  EXPECT_EQ(RUN_OP(Repeat, pair.get(), Array({INT32_MAX, INT32_MAX, INT32_MAX}).get(), pair.get()),
-            ACLNN_ERR_PARAM_INVALID);
+  EXPECT_EQ(
+      RUN_OP(Repeat, pair.get(), Integers({INT32_MAX, INT32_MAX, INT32_MAX}).get(), pair.get()),
+      ACLNN_ERR_PARAM_INVALID);
   const std::int64_t shape[] = {std::int64_t{1} << 40};
   const std::int64_t stride = 0;
   const std::int64_t one = 1;
   aclTensor* const wide =
       aclCreateTensor(shape, 1, ACL_FLOAT, &stride, 0, ACL_FORMAT_ND, &one, 1, nullptr);
-  EXPECT_EQ(RUN_OP(Repeat, wide, Array({INT32_MAX}).get(), pair.get()), ACLNN_ERR_PARAM_INVALID);
+  EXPECT_EQ(RUN_OP(Repeat, wide, Integers({INT32_MAX}).get(), pair.get()), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(RUN_OP(RepeatInterleaveIntWithDim, wide, INT32_MAX, 0, 1, pair.get()),
             ACLNN_ERR_PARAM_INVALID);
   aclDestroyTensor(wide);
@@ -85,8 +85,8 @@ TEST_F(ShapesLimits, ARepeatKeepsTheType) {
   Tensor<float> self(ACL_FLOAT, {1}, {1.5F});
   Tensor<std::int32_t> whole(ACL_INT32, {2}, {0, 0});
   Tensor<std::uint16_t> half(ACL_FLOAT16, {2}, {0, 0});
-  EXPECT_EQ(RUN_OP(Repeat, self.get(), Array({2}).get(), whole.get()), ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(Repeat, self.get(), Array({2}).get(), half.get()), ACLNN_ERR_PARAM_INVALID);
+  EXPECT_EQ(RUN_OP(Repeat, self.get(), Integers({2}).get(), whole.get()), ACLNN_ERR_PARAM_INVALID);
+  EXPECT_EQ(RUN_OP(Repeat, self.get(), Integers({2}).get(), half.get()), ACLNN_ERR_PARAM_INVALID);
 }
 
 TEST_F(ShapesLimits, OfSingleOperators) {

@@ -126,7 +126,7 @@ std::vector<Case> cases() {
        {8, 6},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(Repeat, in, Array({2, 1}).get(), out);
+         return RUN_OP(Repeat, in, Integers({2, 1}).get(), out);
        }},
       {"RepeatInterleaveIntWithDim",
        {4, 6},
@@ -138,7 +138,7 @@ std::vector<Case> cases() {
        {6, 4},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(Permute, in, Array({1, 0}).get(), out);
+         return RUN_OP(Permute, in, Integers({1, 0}).get(), out);
        }},
       {"Slice",
        {4, 6},
@@ -150,7 +150,7 @@ std::vector<Case> cases() {
        {4, 6},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(Roll, in, Array({2}).get(), Array({1}).get(), out);
+         return RUN_OP(Roll, in, Integers({2}).get(), Integers({1}).get(), out);
        }},
       {"Tril",
        {4, 6},
@@ -167,21 +167,21 @@ std::vector<Case> cases() {
        {5, 8},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(ConstantPadNd, in, Array({1, 1, 1, 0}).get(), real(-2).get(), out);
+         return RUN_OP(ConstantPadNd, in, Integers({1, 1, 1, 0}).get(), real(-2).get(), out);
        }},
       {"ReflectionPad1d",
        {4, 6},
        {4, 9},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(ReflectionPad1d, in, Array({1, 2}).get(), out);
+         return RUN_OP(ReflectionPad1d, in, Integers({1, 2}).get(), out);
        }},
       {"UpsampleNearest2d",
        {1, 2, 2, 3},
        {1, 2, 3, 5},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(UpsampleNearest2d, in, Array({3, 5}).get(), out);
+         return RUN_OP(UpsampleNearest2d, in, Integers({3, 5}).get(), out);
        }},
       {"Argsort",
        {4, 6},
@@ -198,24 +198,24 @@ std::vector<Case> cases() {
        {1, 8, 4},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(Im2col, in, Array({2, 2}).get(), Array({1, 1}).get(), Array({0, 0}).get(),
-                       Array({1, 1}).get(), out);
+         return RUN_OP(Im2col, in, Integers({2, 2}).get(), Integers({1, 1}).get(),
+                       Integers({0, 0}).get(), Integers({1, 1}).get(), out);
        }},
       {"AvgPool2d",
        {1, 2, 4, 4},
        {1, 2, 2, 2},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(AvgPool2d, in, Array({2}).get(), Array({2}).get(), Array({0}).get(), false,
-                       true, 0, std::int8_t{0}, out);
+         return RUN_OP(AvgPool2d, in, Integers({2}).get(), Integers({2}).get(), Integers({0}).get(),
+                       false, true, 0, std::int8_t{0}, out);
        }},
       {"MaxPool",
        {1, 2, 4, 4},
        {1, 2, 2, 2},
        ACL_FLOAT,
        [](auto* in, auto* out) {
-         return RUN_OP(MaxPool, in, Array({2}).get(), Array({2}).get(), 0, Array({}).get(),
-                       Array({}).get(), 0, out);
+         return RUN_OP(MaxPool, in, Integers({2}).get(), Integers({2}).get(), 0, Integers({}).get(),
+                       Integers({}).get(), 0, out);
        }},
       {"Convolution",
        {1, 2, 4, 4},
@@ -223,8 +223,8 @@ std::vector<Case> cases() {
        ACL_FLOAT,
        [](auto* in, auto* out) {
          Tensor<float> weight(ACL_FLOAT, {2, 1, 1, 1}, {2, -1});
-         return RUN_OP(Convolution, in, weight.get(), nullptr, Array({1}).get(), Array({0}).get(),
-                       Array({1}).get(), false, Array({0}).get(), 2, out,
+         return RUN_OP(Convolution, in, weight.get(), nullptr, Integers({1}).get(),
+                       Integers({0}).get(), Integers({1}).get(), false, Integers({0}).get(), 2, out,
                        std::int8_t{ALLOW_FP32_DOWN_PRECISION});
        }},
   };

@@ -45,17 +45,18 @@ TEST_F(Shapes, RefusesToJoinNothing) {
 TEST_F(Shapes, RepeatsWholeTensors) {
   Tensor<std::uint16_t> self(ACL_FLOAT16, {2}, {1, 0x7E05});
   Tensor<std::uint16_t> out(ACL_FLOAT16, {2, 4}, Halves(8));
-  ASSERT_EQ(RUN_OP(Repeat, self.get(), Array({2, 2}).get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(Repeat, self.get(), Integers({2, 2}).get(), out.get()), ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Halves{1, 0x7E05, 1, 0x7E05, 1, 0x7E05, 1, 0x7E05}));
   Tensor<float> square(ACL_FLOAT, {2, 2}, {1, 2, 3, 4});
   Tensor<float> wide(ACL_FLOAT, {2, 4}, Floats(8));
-  ASSERT_EQ(RUN_OP(Repeat, square.get(), Array({1, 2}).get(), wide.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(Repeat, square.get(), Integers({1, 2}).get(), wide.get()), ACL_SUCCESS);
   EXPECT_EQ(wide.values(), (Floats{1, 2, 1, 2, 3, 4, 3, 4}));
-  EXPECT_EQ(RUN_OP(Repeat, square.get(), Array({2}).get(), wide.get()), ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(Repeat, square.get(), Array({1, -2}).get(), wide.get()),
+  EXPECT_EQ(RUN_OP(Repeat, square.get(), Integers({2}).get(), wide.get()), ACLNN_ERR_PARAM_INVALID);
+  EXPECT_EQ(RUN_OP(Repeat, square.get(), Integers({1, -2}).get(), wide.get()),
             ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(Repeat, square.get(), Array({2, 1}).get(), wide.get()), ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(Repeat, square.get(), Array({1, 1, 1, 1, 1, 1, 1, 1, 2}).get(), wide.get()),
+  EXPECT_EQ(RUN_OP(Repeat, square.get(), Integers({2, 1}).get(), wide.get()),
+            ACLNN_ERR_PARAM_INVALID);
+  EXPECT_EQ(RUN_OP(Repeat, square.get(), Integers({1, 1, 1, 1, 1, 1, 1, 1, 2}).get(), wide.get()),
             ACLNN_ERR_PARAM_INVALID);
 }
 
@@ -76,14 +77,14 @@ TEST_F(Shapes, PermutesDimensions) {
   const Floats values = counted<float>(24);
   Tensor<float> self(ACL_FLOAT, {2, 3, 4}, values);
   Tensor<float> out(ACL_FLOAT, {4, 2, 3}, Floats(24));
-  ASSERT_EQ(RUN_OP(Permute, self.get(), Array({-1, 0, 1}).get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(Permute, self.get(), Integers({-1, 0, 1}).get(), out.get()), ACL_SUCCESS);
   Floats expected;
   for (std::size_t c = 0; c < 4; ++c) {
     for (std::size_t row = 0; row < 6; ++row) expected.push_back(values[row * 4 + c]);
   }
   EXPECT_EQ(out.values(), expected);
   const auto code = [&](std::initializer_list<std::int64_t> dimensions) {
-    return RUN_OP(Permute, self.get(), Array(dimensions).get(), out.get());
+    return RUN_OP(Permute, self.get(), Integers(dimensions).get(), out.get());
   };
   EXPECT_EQ(code({0, 1}), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(code({2, 0, 2}), ACLNN_ERR_PARAM_INVALID);
@@ -117,16 +118,17 @@ TEST_F(Shapes, SlicesWithStepsAndEndsOutside) {
 TEST_F(Shapes, RollsOneOrManyDimensions) {
   Tensor<float> self(ACL_FLOAT, {2, 3}, {0, 1, 2, 3, 4, 5});
   Tensor<float> out(ACL_FLOAT, {2, 3}, Floats(6));
-  ASSERT_EQ(RUN_OP(Roll, self.get(), Array({1, -1}).get(), Array({0, 1}).get(), out.get()),
+  ASSERT_EQ(RUN_OP(Roll, self.get(), Integers({1, -1}).get(), Integers({0, 1}).get(), out.get()),
             ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Floats{4, 5, 3, 1, 2, 0}));
-  ASSERT_EQ(RUN_OP(Roll, self.get(), Array({8}).get(), Array({}).get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(Roll, self.get(), Integers({8}).get(), Integers({}).get(), out.get()),
+            ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Floats{4, 5, 0, 1, 2, 3}));
-  EXPECT_EQ(RUN_OP(Roll, self.get(), Array({1}).get(), Array({0, 1}).get(), out.get()),
+  EXPECT_EQ(RUN_OP(Roll, self.get(), Integers({1}).get(), Integers({0, 1}).get(), out.get()),
             ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(Roll, self.get(), Array({1, 1}).get(), Array({}).get(), out.get()),
+  EXPECT_EQ(RUN_OP(Roll, self.get(), Integers({1, 1}).get(), Integers({}).get(), out.get()),
             ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(Roll, self.get(), Array({1}).get(), Array({2}).get(), out.get()),
+  EXPECT_EQ(RUN_OP(Roll, self.get(), Integers({1}).get(), Integers({2}).get(), out.get()),
             ACLNN_ERR_PARAM_INVALID);
 }
 
@@ -162,15 +164,16 @@ TEST_F(Shapes, KeepsTriangles) {
 TEST_F(Shapes, PadsWithAConstantAndCrops) {
   Tensor<float> self(ACL_FLOAT, {2, 2}, {1, 2, 3, 4});
   Tensor<float> out(ACL_FLOAT, {3, 4}, Floats(12));
-  ASSERT_EQ(RUN_OP(ConstantPadNd, self.get(), Array({1, 1, 0, 1}).get(), real(7).get(), out.get()),
-            ACL_SUCCESS);
+  ASSERT_EQ(
+      RUN_OP(ConstantPadNd, self.get(), Integers({1, 1, 0, 1}).get(), real(7).get(), out.get()),
+      ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Floats{7, 1, 2, 7, 7, 3, 4, 7, 7, 7, 7, 7}));
   Tensor<float> column(ACL_FLOAT, {2, 1}, Floats(2));
-  ASSERT_EQ(RUN_OP(ConstantPadNd, self.get(), Array({-1, 0}).get(), real(7).get(), column.get()),
+  ASSERT_EQ(RUN_OP(ConstantPadNd, self.get(), Integers({-1, 0}).get(), real(7).get(), column.get()),
             ACL_SUCCESS);
   EXPECT_EQ(column.values(), (Floats{2, 4}));
   const auto code = [&](std::initializer_list<std::int64_t> pads) {
-    return RUN_OP(ConstantPadNd, self.get(), Array(pads).get(), real(0).get(), out.get());
+    return RUN_OP(ConstantPadNd, self.get(), Integers(pads).get(), real(0).get(), out.get());
   };
   EXPECT_EQ(code({1, 1, 1}), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(code({1, 1, 0, 1, 0, 0}), ACLNN_ERR_PARAM_INVALID);
@@ -182,18 +185,19 @@ TEST_F(Shapes, AConstantOfPaddingSaturatesWhereTheChipDoes) {
   restart({{"PROFILE", "310p"}});
   Tensor<std::uint16_t> self(ACL_FLOAT16, {1}, {0x3C00});
   Tensor<std::uint16_t> out(ACL_FLOAT16, {2}, Halves(2));
-  ASSERT_EQ(RUN_OP(ConstantPadNd, self.get(), Array({0, 1}).get(), real(-3.4e38F).get(), out.get()),
-            ACL_SUCCESS);
+  ASSERT_EQ(
+      RUN_OP(ConstantPadNd, self.get(), Integers({0, 1}).get(), real(-3.4e38F).get(), out.get()),
+      ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Halves{0x3C00, 0xFBFF}));
 }
 
 TEST_F(Shapes, ReflectsAtTheEdges) {
   Tensor<float> self(ACL_FLOAT, {1, 4}, {0, 1, 2, 3});
   Tensor<float> out(ACL_FLOAT, {1, 9}, Floats(9));
-  ASSERT_EQ(RUN_OP(ReflectionPad1d, self.get(), Array({2, 3}).get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(ReflectionPad1d, self.get(), Integers({2, 3}).get(), out.get()), ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Floats{2, 1, 0, 1, 2, 3, 2, 1, 0}));
   const auto code = [&](std::initializer_list<std::int64_t> pads) {
-    return RUN_OP(ReflectionPad1d, self.get(), Array(pads).get(), out.get());
+    return RUN_OP(ReflectionPad1d, self.get(), Integers(pads).get(), out.get());
   };
   EXPECT_EQ(code({4, 1}), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(code({-1, 3}), ACLNN_ERR_PARAM_INVALID);
@@ -204,14 +208,14 @@ TEST_F(Shapes, ReflectsAtTheEdges) {
 TEST_F(Shapes, EnlargesByTheNearestElement) {
   Tensor<float> self(ACL_FLOAT, {1, 1, 2, 2}, {1, 2, 3, 4});
   Tensor<float> out(ACL_FLOAT, {1, 1, 3, 4}, Floats(12));
-  ASSERT_EQ(RUN_OP(UpsampleNearest2d, self.get(), Array({3, 4}).get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(UpsampleNearest2d, self.get(), Integers({3, 4}).get(), out.get()), ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Floats{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4}));
-  EXPECT_EQ(RUN_OP(UpsampleNearest2d, self.get(), Array({4, 4}).get(), out.get()),
+  EXPECT_EQ(RUN_OP(UpsampleNearest2d, self.get(), Integers({4, 4}).get(), out.get()),
             ACLNN_ERR_PARAM_INVALID);
-  EXPECT_EQ(RUN_OP(UpsampleNearest2d, self.get(), Array({0, 4}).get(), out.get()),
+  EXPECT_EQ(RUN_OP(UpsampleNearest2d, self.get(), Integers({0, 4}).get(), out.get()),
             ACLNN_ERR_PARAM_INVALID);
   Tensor<float> flat(ACL_FLOAT, {2, 2}, Floats(4));
-  EXPECT_EQ(RUN_OP(UpsampleNearest2d, flat.get(), Array({3, 4}).get(), out.get()),
+  EXPECT_EQ(RUN_OP(UpsampleNearest2d, flat.get(), Integers({3, 4}).get(), out.get()),
             ACLNN_ERR_PARAM_INVALID);
 }
 
@@ -266,7 +270,7 @@ TEST_F(Shapes, TheDocumentationKnowsFewerOperatorsThanThePackage) {
   const auto code_with = [](const char* support) {
     restart({{"PROFILE", "310b"}, {"SUPPORT", support}});
     Tensor<float> self(ACL_FLOAT, {2, 2}, Floats(4));
-    return RUN_OP(Permute, self.get(), Array({1, 0}).get(), self.get());
+    return RUN_OP(Permute, self.get(), Integers({1, 0}).get(), self.get());
   };
   EXPECT_EQ(code_with("docs"), ACLNN_ERR_INNER_NULLPTR);
   EXPECT_EQ(code_with("package"), ACL_SUCCESS);
@@ -280,12 +284,12 @@ TEST_F(Shapes, EmptyResultsNeedNoWork) {
   Tensor<float> self(ACL_FLOAT, {2, 2}, Floats(4));
   const std::uint64_t tasks = ascend_twin_count(ASCEND_TWIN_TASKS);
   EXPECT_EQ(RUN_OP(Slice, self.get(), 0, 1, 1, 1, empty), ACL_SUCCESS);
-  EXPECT_EQ(RUN_OP(Repeat, self.get(), Array({0, 1}).get(), empty), ACL_SUCCESS);
+  EXPECT_EQ(RUN_OP(Repeat, self.get(), Integers({0, 1}).get(), empty), ACL_SUCCESS);
   EXPECT_EQ(RUN_OP(InplaceTril, empty, 0), ACL_SUCCESS);
   EXPECT_EQ(ascend_twin_count(ASCEND_TWIN_TASKS), tasks);
   // Something of nothing: the padding alone.
   Tensor<float> padded(ACL_FLOAT, {1, 2}, Floats(2, 9));
-  EXPECT_EQ(RUN_OP(ConstantPadNd, empty, Array({0, 0, 0, 1}).get(), real(3).get(), padded.get()),
+  EXPECT_EQ(RUN_OP(ConstantPadNd, empty, Integers({0, 0, 0, 1}).get(), real(3).get(), padded.get()),
             ACL_SUCCESS);
   EXPECT_EQ(padded.values(), Floats(2, 3));
   aclDestroyTensor(empty);

@@ -93,10 +93,10 @@ TEST_F(ShapesWindows, ConvolutionsFollowTheirDefinition) {
     const std::vector<std::int64_t> shape{g.batch, g.out, high, wide};
     Floats expected = convolved(g, input, weight);
     Tensor<float> out(ACL_FLOAT, shape, Floats(expected.size()));
-    const Array stride({g.stride, g.stride});
-    const Array pad({g.pad, g.pad});
-    const Array dilation({g.dilation, g.dilation});
-    const Array more({g.more, g.more});
+    const Integers stride({g.stride, g.stride});
+    const Integers pad({g.pad, g.pad});
+    const Integers dilation({g.dilation, g.dilation});
+    const Integers more({g.more, g.more});
     ASSERT_EQ(
         RUN_OP(Convolution, x.get(), w.get(), nullptr, stride.get(), pad.get(), dilation.get(),
                g.transposed, more.get(), g.groups, out.get(), std::int8_t{KEEP_DTYPE}),
@@ -121,8 +121,9 @@ struct Signal {
   Tensor<float> w{ACL_FLOAT, {1, 1, 2}, {10, 1}};
   Tensor<float> out{ACL_FLOAT, {1, 1, 3}, Floats(3)};
   aclError run(std::int8_t type, std::int64_t stride = 1, std::int64_t groups = 1) {
-    return RUN_OP(Convolution, x.get(), w.get(), nullptr, Array({stride}).get(), Array({0}).get(),
-                  Array({1}).get(), false, Array({0}).get(), groups, out.get(), type);
+    return RUN_OP(Convolution, x.get(), w.get(), nullptr, Integers({stride}).get(),
+                  Integers({0}).get(), Integers({1}).get(), false, Integers({0}).get(), groups,
+                  out.get(), type);
   }
 };
 
@@ -142,9 +143,9 @@ TEST_F(ShapesWindows, RefusesConvolutionsThatDoNotFit) {
   Tensor<float> wide(ACL_FLOAT, {1, 1, 9}, Floats(9));
   const auto code = [&](aclTensor* weight, aclTensor* bias, std::initializer_list<std::int64_t> pad,
                         bool transposed, std::int64_t more) {
-    return RUN_OP(Convolution, signal.x.get(), weight, bias, Array({1}).get(), Array(pad).get(),
-                  Array({1}).get(), transposed, Array({more}).get(), 1, signal.out.get(),
-                  std::int8_t{KEEP_DTYPE});
+    return RUN_OP(Convolution, signal.x.get(), weight, bias, Integers({1}).get(),
+                  Integers(pad).get(), Integers({1}).get(), transposed, Integers({more}).get(), 1,
+                  signal.out.get(), std::int8_t{KEEP_DTYPE});
   };
   EXPECT_EQ(code(wide.get(), nullptr, {0}, false, 0), ACLNN_ERR_PARAM_INVALID);
   EXPECT_EQ(code(signal.w.get(), nullptr, {0, 0}, false, 0), ACLNN_ERR_PARAM_INVALID);
@@ -169,8 +170,8 @@ TEST_F(ShapesWindows, ChipsWithoutAnF32UnitRoundOperands) {
     EXPECT_EQ(signal.run(USE_HF32), ACLNN_ERR_PARAM_INVALID) << chip;
     // 2049 is no F16: 2048 takes its place.
     Tensor<float> fine(ACL_FLOAT, {1, 1, 4}, {2049, 0, 0, 0});
-    EXPECT_EQ(RUN_OP(Convolution, fine.get(), signal.w.get(), nullptr, Array({1}).get(),
-                     Array({0}).get(), Array({1}).get(), false, Array({0}).get(), 1,
+    EXPECT_EQ(RUN_OP(Convolution, fine.get(), signal.w.get(), nullptr, Integers({1}).get(),
+                     Integers({0}).get(), Integers({1}).get(), false, Integers({0}).get(), 1,
                      signal.out.get(), std::int8_t{ALLOW_FP32_DOWN_PRECISION}),
               ACL_SUCCESS);
     EXPECT_EQ(signal.out.values(), (Floats{20480, 0, 0})) << chip;
@@ -185,8 +186,8 @@ TEST_F(ShapesWindows, Im2colUnfoldsAsTorchDoes) {
   Tensor<float> out(ACL_FLOAT, {1, 8, 4}, Floats(32));
   const auto code = [&](std::initializer_list<std::int64_t> kernel,
                         std::initializer_list<std::int64_t> stride) {
-    return RUN_OP(Im2col, self.get(), Array(kernel).get(), Array({2, 1}).get(), Array({1, 0}).get(),
-                  Array(stride).get(), out.get());
+    return RUN_OP(Im2col, self.get(), Integers(kernel).get(), Integers({2, 1}).get(),
+                  Integers({1, 0}).get(), Integers(stride).get(), out.get());
   };
   ASSERT_EQ(code({2, 2}, {2, 1}), ACL_SUCCESS) << ascend_twin_last_message();
   Floats expected;
@@ -211,8 +212,8 @@ TEST_F(ShapesWindows, Im2colUnfoldsAsTorchDoes) {
   EXPECT_EQ(code({2, 2}, {1, 1}), ACLNN_ERR_PARAM_INVALID);
   restart({});
   Tensor<float> small(ACL_FLOAT, {1, 1, 1}, {1});
-  EXPECT_EQ(RUN_OP(Im2col, small.get(), Array({1, 1}).get(), Array({1, 1}).get(),
-                   Array({0, 0}).get(), Array({1, 1}).get(), small.get()),
+  EXPECT_EQ(RUN_OP(Im2col, small.get(), Integers({1, 1}).get(), Integers({1, 1}).get(),
+                   Integers({0, 0}).get(), Integers({1, 1}).get(), small.get()),
             ACLNN_ERR_INNER_NULLPTR);
 }
 
@@ -223,8 +224,9 @@ struct Pool {
 aclError average(aclTensor* self, std::initializer_list<std::int64_t> kernel,
                  std::initializer_list<std::int64_t> stride,
                  std::initializer_list<std::int64_t> pad, const Pool& pool, aclTensor* out) {
-  return RUN_OP(AvgPool2d, self, Array(kernel).get(), Array(stride).get(), Array(pad).get(),
-                pool.ceil, pool.count_pads, pool.divisor, std::int8_t{KEEP_DTYPE}, out);
+  return RUN_OP(AvgPool2d, self, Integers(kernel).get(), Integers(stride).get(),
+                Integers(pad).get(), pool.ceil, pool.count_pads, pool.divisor,
+                std::int8_t{KEEP_DTYPE}, out);
 }
 
 TEST_F(ShapesWindows, AveragesWindows) {
@@ -272,8 +274,8 @@ TEST_F(ShapesWindows, TakesTheGreatestOfEachWindow) {
       [&](std::initializer_list<std::int64_t> kernel, std::initializer_list<std::int64_t> stride,
           std::initializer_list<std::int64_t> pads, std::initializer_list<std::int64_t> dilation,
           std::int64_t ceil, std::int64_t automatic = 0) {
-        return RUN_OP(MaxPool, self.get(), Array(kernel).get(), Array(stride).get(), automatic,
-                      Array(pads).get(), Array(dilation).get(), ceil, out.get());
+        return RUN_OP(MaxPool, self.get(), Integers(kernel).get(), Integers(stride).get(),
+                      automatic, Integers(pads).get(), Integers(dilation).get(), ceil, out.get());
       };
   ASSERT_EQ(code({2, 2}, {1, 1}, {}, {}, 0), ACL_SUCCESS);
   EXPECT_EQ(out.values(), (Floats{9, 9, 9, 9}));
@@ -293,8 +295,8 @@ TEST_F(ShapesWindows, TakesTheGreatestOfEachWindow) {
   EXPECT_EQ(code({70000}, {1}, {50000}, {}, 0), ACLNN_ERR_PARAM_INVALID);
   Tensor<float> with_nan(ACL_FLOAT, {1, 1, 2}, {nan, 5});
   Tensor<float> single(ACL_FLOAT, {1, 1, 1}, {0});
-  ASSERT_EQ(RUN_OP(MaxPool, with_nan.get(), Array({1, 2}).get(), Array({1}).get(), 0,
-                   Array({}).get(), Array({}).get(), 0, single.get()),
+  ASSERT_EQ(RUN_OP(MaxPool, with_nan.get(), Integers({1, 2}).get(), Integers({1}).get(), 0,
+                   Integers({}).get(), Integers({}).get(), 0, single.get()),
             ACL_SUCCESS);
   EXPECT_TRUE(std::isnan(single.values()[0]));
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,38 @@ class Tensor {
   Buffer buffer_;
   std::vector<std::int64_t> shape_;
   aclTensor* tensor_ = nullptr;
+};
+
+/// A scalar of an operator; a number alone is a float.
+class Scalar {
+ public:
+  Scalar(float value)
+      : Scalar(ACL_FLOAT, value) {}  // NOLINT(google-explicit-constructor): short tests
+  template <class Value>
+  Scalar(aclDataType type, Value value) : scalar_(aclCreateScalar(&value, type)) {}
+  ~Scalar() { aclDestroyScalar(scalar_); }
+  Scalar(const Scalar&) = delete;
+  Scalar& operator=(const Scalar&) = delete;
+  aclScalar* get() const { return scalar_; }
+
+ private:
+  aclScalar* scalar_;
+};
+
+/// An array of whole numbers, such as axes or lengths.
+class Integers {
+ public:
+  explicit Integers(const std::vector<std::int64_t>& values)
+      : array_(aclCreateIntArray(values.data(), values.size())) {}
+  Integers(std::initializer_list<std::int64_t> values)
+      : Integers(std::vector<std::int64_t>(values)) {}
+  ~Integers() { aclDestroyIntArray(array_); }
+  Integers(const Integers&) = delete;
+  Integers& operator=(const Integers&) = delete;
+  aclIntArray* get() const { return array_; }
+
+ private:
+  aclIntArray* array_;
 };
 
 /// Both phases on the default stream, and a wait. The first code that is not 0.

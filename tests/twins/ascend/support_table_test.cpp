@@ -84,12 +84,12 @@ std::vector<Row> rows(const Tensors* all) {
       {"CalculateMatmulWeightSize", "pA",
        [] {
          std::uint64_t elements = 0;
-         return aclnnCalculateMatmulWeightSize(Ints{16, 16}.get(), &elements);
+         return aclnnCalculateMatmulWeightSize(Integers{16, 16}.get(), &elements);
        }},
       {"CalculateMatmulWeightSizeV2", "pA",
        [] {
          std::uint64_t elements = 0;
-         return aclnnCalculateMatmulWeightSizeV2(Ints{16, 16}.get(), ACL_FLOAT16, &elements);
+         return aclnnCalculateMatmulWeightSizeV2(Integers{16, 16}.get(), ACL_FLOAT16, &elements);
        }},
       {"Cast", "pA", CODE(Cast, t, ACL_FLOAT, f)},
       {"Add", "A", CODE(Add, t, t, s, t)},
@@ -132,7 +132,7 @@ std::vector<Row> rows(const Tensors* all) {
       {"Elu", "pA", CODE(Elu, t, s, s, s, t)},
       {"Softplus", "pA", CODE(Softplus, t, s, s, t)},
       {"LeakyRelu", "A", CODE(LeakyRelu, t, s, t)},
-      {"Repeat", "pA", CODE(Repeat, t, Ints{1, 1}.get(), t)},
+      {"Repeat", "pA", CODE(Repeat, t, Integers{1, 1}.get(), t)},
       {"Cat", "pA",
        [t] {
          const std::int64_t shape[] = {1, 2};
@@ -152,8 +152,8 @@ std::vector<Row> rows(const Tensors* all) {
       {"InplaceClampMax", "pA", CODE(InplaceClampMax, t, s)},
       {"Argsort", "pA", CODE(Argsort, t, k1, false, longs)},
       {"Topk", "pA", CODE(Topk, t, k2, k1, true, true, t, longs)},
-      {"LayerNorm", "bA", CODE(LayerNorm, t, Ints{2}.get(), null, null, 1e-5, t, null, null)},
-      {"Norm", "bpA", CODE(Norm, t, s, Ints{1}.get(), false, v)},
+      {"LayerNorm", "bA", CODE(LayerNorm, t, Integers{2}.get(), null, null, 1e-5, t, null, null)},
+      {"Norm", "bpA", CODE(Norm, t, s, Integers{1}.get(), false, v)},
       {"GroupNorm", "pA",
        CODE(GroupNorm, t, null, null, k2, k2, k1, k1, 1e-5, t, all->statistics.get(),
             all->statistics.get())},
@@ -165,8 +165,8 @@ std::vector<Row> rows(const Tensors* all) {
       {"SoftmaxCrossEntropyWithLogits", "pA", CODE(SoftmaxCrossEntropyWithLogits, t, t, v, t)},
       {"Softmax", "bpA", CODE(Softmax, t, k1, t)},
       {"LogSoftmax", "pA", CODE(LogSoftmax, t, k1, t)},
-      {"ReduceSum", "pA", CODE(ReduceSum, t, Ints{1}.get(), false, ACL_FLOAT16, v)},
-      {"Mean", "pA", CODE(Mean, t, Ints{1}.get(), false, ACL_FLOAT16, v)},
+      {"ReduceSum", "pA", CODE(ReduceSum, t, Integers{1}.get(), false, ACL_FLOAT16, v)},
+      {"Mean", "pA", CODE(Mean, t, Integers{1}.get(), false, ACL_FLOAT16, v)},
       {"ArgMax", "pA", CODE(ArgMax, t, k1, false, places)},
       {"Cumsum", "bpA", CODE(Cumsum, t, k0, ACL_FLOAT16, t)},
       {"TriangularSolve", "A", CODE(TriangularSolve, f, f, false, false, false, f, f)},
@@ -177,18 +177,18 @@ std::vector<Row> rows(const Tensors* all) {
       {"Tril", "A", CODE(Tril, t, k0, t)},
       {"Triu", "pA", CODE(Triu, t, k0, t)},
       {"InplaceTriu", "pA", CODE(InplaceTriu, t, k0)},
-      {"ConstantPadNd", "pA", CODE(ConstantPadNd, t, Ints{0, 0}.get(), s, t)},
-      {"ReflectionPad1d", "pA", CODE(ReflectionPad1d, t, Ints{0, 0}.get(), t)},
+      {"ConstantPadNd", "pA", CODE(ConstantPadNd, t, Integers{0, 0}.get(), s, t)},
+      {"ReflectionPad1d", "pA", CODE(ReflectionPad1d, t, Integers{0, 0}.get(), t)},
       {"AvgPool2d", "pA",
-       CODE(AvgPool2d, image, Ints{1, 1}.get(), Ints{1, 1}.get(), Ints{0, 0}.get(), false, true, k0,
-            kType, image)},
+       CODE(AvgPool2d, image, Integers{1, 1}.get(), Integers{1, 1}.get(), Integers{0, 0}.get(),
+            false, true, k0, kType, image)},
       {"MaxPool", "A",
-       CODE(MaxPool, image, Ints{1, 1}.get(), Ints{1, 1}.get(), k0, Ints{0, 0, 0, 0}.get(),
-            Ints{1, 1}.get(), k0, image)},
-      {"Permute", "A", CODE(Permute, t, Ints{1, 0}.get(), t)},
+       CODE(MaxPool, image, Integers{1, 1}.get(), Integers{1, 1}.get(), k0,
+            Integers{0, 0, 0, 0}.get(), Integers{1, 1}.get(), k0, image)},
+      {"Permute", "A", CODE(Permute, t, Integers{1, 0}.get(), t)},
       {"Im2col", "A",
-       CODE(Im2col, image, Ints{1, 1}.get(), Ints{1, 1}.get(), Ints{0, 0}.get(), Ints{1, 1}.get(),
-            all->columns.get())},
+       CODE(Im2col, image, Integers{1, 1}.get(), Integers{1, 1}.get(), Integers{0, 0}.get(),
+            Integers{1, 1}.get(), all->columns.get())},
       {"PowTensorTensor", "bpA", CODE(PowTensorTensor, t, t, t)},
       {"InplacePowTensorTensor", "bpA", CODE(InplacePowTensorTensor, t, t)},
       {"PowScalarTensor", "bpA", CODE(PowScalarTensor, s, t, t)},
@@ -196,10 +196,10 @@ std::vector<Row> rows(const Tensors* all) {
       {"GatherV2", "pA", CODE(GatherV2, t, k0, places, t)},
       {"IndexSelect", "pA", CODE(IndexSelect, t, k0, places, t)},
       {"InplaceIndexCopy", "A", CODE(InplaceIndexCopy, t, k0, places, t)},
-      {"InplaceIndexFillTensor", "A", CODE(InplaceIndexFillTensor, t, k0, Ints{1}.get(), s)},
+      {"InplaceIndexFillTensor", "A", CODE(InplaceIndexFillTensor, t, k0, Integers{1}.get(), s)},
       {"InplaceThreshold", "A", CODE(InplaceThreshold, t, s, s)},
       {"RepeatInterleaveIntWithDim", "A", CODE(RepeatInterleaveIntWithDim, t, k1, k0, k2, t)},
-      {"Roll", "pA", CODE(Roll, t, Ints{1}.get(), Ints{0}.get(), t)},
+      {"Roll", "pA", CODE(Roll, t, Integers{1}.get(), Integers{0}.get(), t)},
       {"Slice", "A", CODE(Slice, t, k0, k0, k2, k1, t)},
       {"EqTensor", "A", CODE(EqTensor, t, t, b)},
       {"GtScalar", "pA", CODE(GtScalar, t, s, b)},
@@ -207,8 +207,8 @@ std::vector<Row> rows(const Tensors* all) {
       {"LtScalar", "bpA", CODE(LtScalar, t, s, b)},
       {"Embedding", "bpA", CODE(Embedding, t, places, t)},
       {"Convolution", "bpA",
-       CODE(Convolution, image, all->weight.get(), null, Ints{1, 1}.get(), Ints{0, 0}.get(),
-            Ints{1, 1}.get(), false, Ints{0, 0}.get(), k1, image, kType)},
+       CODE(Convolution, image, all->weight.get(), null, Integers{1, 1}.get(), Integers{0, 0}.get(),
+            Integers{1, 1}.get(), false, Integers{0, 0}.get(), k1, image, kType)},
       {"RotaryPositionEmbedding", "A",
        CODE(RotaryPositionEmbedding, image, image, image, k0, image)},
   };
@@ -252,10 +252,10 @@ TEST_F(SupportTable, ExecutorsWithWorkOfTheHostCannotBeRepeated) {
                             false, f.get(), f.get()),
             ACLNN_ERR_INNER);
   EXPECT_EQ(repeatable_code(aclnnInplaceIndexFillTensorGetWorkspaceSize, f.get(), std::int64_t{0},
-                            Ints{1}.get(), one.get()),
+                            Integers{1}.get(), one.get()),
             ACLNN_ERR_INNER);
   // Numbers of the host that go into the kernel's parameters are no copies.
-  EXPECT_EQ(repeatable_code(aclnnPermuteGetWorkspaceSize, f.get(), Ints{1, 0}.get(), f.get()),
+  EXPECT_EQ(repeatable_code(aclnnPermuteGetWorkspaceSize, f.get(), Integers{1, 0}.get(), f.get()),
             ACL_SUCCESS);
 }
 
@@ -296,7 +296,7 @@ TEST_F(SupportTable, AttentionWithLengthsOfTheHostCannotBeRepeated) {
                            layout, std::int64_t{0}, std::int64_t{0}, std::int64_t{1}, q.get());
   };
   EXPECT_EQ(code(nullptr), ACL_SUCCESS);
-  EXPECT_EQ(code(Ints{16}.get()), ACLNN_ERR_INNER);
+  EXPECT_EQ(code(Integers{16}.get()), ACLNN_ERR_INNER);
 }
 
 }  // namespace
