@@ -50,7 +50,7 @@ TEST_F(Parts, AreJoinedToTheSameBytes) {
     EXPECT_EQ(folder_.list().size(), files.size());
     const RunResult joined = run_command({"merge", files[0], out()});
     ASSERT_EQ(joined.exit_code, 0) << joined.err;
-    EXPECT_THAT(joined.out, HasSubstr(fmt::format("{} tensors, 653.7 KiB, of {} parts", tensors,
+    EXPECT_THAT(joined.out, HasSubstr(fmt::format("{} tensors, 653.7 KiB, from {} parts", tensors,
                                                   files.size())));
     EXPECT_EQ(read_file(out()), read_file(model_.path()));
     EXPECT_EQ(read_file(out()).size(), 669408U) << "653.7 KiB";

@@ -91,11 +91,10 @@ class Tensor {
   aclTensor* tensor_ = nullptr;
 };
 
-/// A scalar of an operator; a number alone is a float.
+/// A scalar of an operator. A number alone becomes a float, so that tests are short.
 class Scalar {
  public:
-  Scalar(float value)
-      : Scalar(ACL_FLOAT, value) {}  // NOLINT(google-explicit-constructor): short tests
+  Scalar(float value) : Scalar(ACL_FLOAT, value) {}
   template <class Value>
   Scalar(aclDataType type, Value value) : scalar_(aclCreateScalar(&value, type)) {}
   ~Scalar() { aclDestroyScalar(scalar_); }
