@@ -70,6 +70,10 @@ struct ModelInfo {
   std::vector<AdapterInfo> adapters = {};  ///< of LoadOptions::adapters, in that order
 };
 
+/// Unsupported, naming the remedy, for a model whose results are embeddings: it has no logits to
+/// pick tokens by, or to score them.
+Status expect_logits(const ModelInfo& model);
+
 /// The path of the model that comes with Shunt, which writes very short stories and answers simple
 /// questions (models/README.md): a GGUF file in the folder `shunt` next to the library. NotFound,
 /// naming the path, if it is not there.

@@ -148,6 +148,13 @@ std::vector<TranscodedWeight> Model::transcoded() const {
   return state()->weights.all_transcoded();
 }
 
+Status expect_logits(const ModelInfo& model) {
+  if (!model.gives_embeddings) return ok();
+  return fail(ErrorCode::kUnsupported,
+              "the model computes embeddings, and no logits; use `shunt embed`, or Embedder in a "
+              "program");
+}
+
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,
                                                  const LoadOptions& options) {
   return guarded(

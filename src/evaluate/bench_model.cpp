@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
-#include "engine/batch/batch_engine.h"
 #include "engine/model_state.h"
 #include "shunt/message.h"
 #include "shunt/peak_memory.h"

@@ -5,7 +5,6 @@
 
 #include "base/guarded.h"
 #include "base/to_size.h"
-#include "engine/batch/batch_engine.h"
 #include "engine/model_state.h"
 #include "shunt/message.h"
 #include "shunt/verify_model.h"

@@ -121,6 +121,7 @@ class BenchModel final : public Command {
   Status run(Output& output) override {
     const double begin = steady_seconds();
     SHUNT_ASSIGN(const OpenModel open, model_.open(PredictTimes::kAlways));
+    SHUNT_TRY(model_.expect_logits(open));
     const double start = begin + open.calibration_seconds;  // calibration does not count
     SHUNT_ASSIGN(const ModelBenchReport report,
                  bench_model(open.model, model_.session(), tests_, start));

@@ -173,6 +173,7 @@ Result<RunCommand::Ready> RunCommand::load() const {
   const TraceScope scope = trace_.scope("load");
   Ready ready;
   SHUNT_ASSIGN(ready.open, model_.open());
+  SHUNT_TRY(model_.expect_logits(ready.open));
   SessionOptions session = model_.session();
   session.trace = trace_.trace();
   SHUNT_ASSIGN(ready.session, Session::create(ready.open.model, session));

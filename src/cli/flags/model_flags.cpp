@@ -69,4 +69,10 @@ Result<OpenModel> ModelFlags::open(PredictTimes predict) const {
   return open;
 }
 
+Status ModelFlags::expect_logits(const OpenModel& open) const {
+  Status expected = shunt::expect_logits(open.model->info());
+  if (!expected) return std::move(expected.error()).with_context(path());
+  return ok();
+}
+
 }  // namespace shunt::cli

@@ -51,6 +51,8 @@ class ModelFlags {
   /// Reserves memory for a session with session(). Where times are predicted without --costs,
   /// devices are measured, if no earlier process has done so; peak_memory() does not count that.
   Result<OpenModel> open(PredictTimes predict = PredictTimes::kPlacement) const;
+  /// Unsupported, with the path, for a model that computes embeddings.
+  Status expect_logits(const OpenModel& open) const;
 
  private:
   std::string devices_names_;

@@ -17,13 +17,6 @@
 
 namespace shunt {
 
-Status expect_logits(const ModelInfo& model) {
-  if (!model.gives_embeddings) return ok();
-  return fail(ErrorCode::kUnsupported,
-              "the model computes embeddings, and no logits; use `shunt embed`, or Embedder in a "
-              "program");
-}
-
 BatchEngine::BatchEngine(Session& session, BatcherOptions options, const std::atomic<bool>* cancel)
     : session_(session),
       options_(std::move(options)),

@@ -21,10 +21,6 @@
 
 namespace shunt {
 
-/// Unsupported for a model whose results are embeddings: it has no logits to pick tokens by, or to
-/// score them.
-Status expect_logits(const ModelInfo& model);
-
 /// One thread makes the steps. Any thread may submit requests, and read the statistics.
 ///
 /// Requests of a session's owner continue sequences of the owner (OwnSequence). Their prompts are

@@ -53,8 +53,8 @@ Result<SessionOptions> complete(const SessionOptions& options, const ModelInfo& 
   }
   if (model.is_encoder && chosen.reuse_prefixes) {
     return invalid(
-        "reuse_prefixes is true, but the model is an encoder, whose tokens depend on those after "
-        "them; it computes embeddings: use `shunt embed`, or Embedder in a program");
+        "reuse_prefixes is true, but tokens of an encoder depend on those after them; it computes "
+        "embeddings: use `shunt embed`, or Embedder in a program");
   }
   chosen.batch = std::min(chosen.batch, chosen.context);
   if (options.checkpoints < -1) {
