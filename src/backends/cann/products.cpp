@@ -32,15 +32,6 @@ bool in_half(CubeMath math) {
   return math == CubeMath::kF16 || math == CubeMath::kLowerPrecision;
 }
 
-/// The type that a weight of a type without an operator should have.
-DType replacement(DType type, const Chip& chip) {
-  // Chips without products of such weights decode them for each one.
-  if (chip.quantized && at_least_as_precise(DType::kQ8_0, type)) return DType::kQ8_0;
-  if (at_least_as_precise(DType::kF16, type)) return DType::kF16;
-  if (chip.bf16 && at_least_as_precise(DType::kBF16, type)) return DType::kBF16;
-  return DType::kF16;
-}
-
 Support f32_support(const NodeView& view, std::size_t source, const CannTarget& target) {
   const Chip& chip = *target.chip;
   if (chip.f32_products || in_half(target.f32_products)) return Support::yes();
@@ -60,6 +51,14 @@ double square_of_unit(int bits) {
 
 }  // namespace
 
+DType weight_replacement(DType type, const Chip& chip) {
+  // Chips without products of such weights decode them for each one.
+  if (chip.quantized && at_least_as_precise(DType::kQ8_0, type)) return DType::kQ8_0;
+  if (at_least_as_precise(DType::kF16, type)) return DType::kF16;
+  if (chip.bf16 && at_least_as_precise(DType::kBF16, type)) return DType::kBF16;
+  return DType::kF16;
+}
+
 int ProductNumbers::bits() const {
   return std::ranges::find_if(
              kBits, [&](const BitsRow& row) { return row.type == type && row.cube == cube; })
@@ -78,7 +77,7 @@ Support product_support(const NodeView& view, std::size_t source, const CannTarg
   if (type == DType::kF32) return f32_support(view, source, target);
   if (type == DType::kF16 || has_blocks(type) || (type == DType::kBF16 && target.chip->bf16))
     return Support::yes();
-  return Support::yes_if(static_cast<int>(source), replacement(type, *target.chip));
+  return Support::yes_if(static_cast<int>(source), weight_replacement(type, *target.chip));
 }
 
 bool has_half_result(const ProductNumbers& numbers, const Chip& chip) {

@@ -20,6 +20,9 @@ ProductNumbers product_numbers(DType w, const CannTarget& target);
 /// first factor.
 Support product_support(const NodeView& view, std::size_t source, const CannTarget& target);
 
+/// The type that a weight should have whose type the chip's operators don't read.
+DType weight_replacement(DType type, const Chip& chip);
+
 /// Whether a product in these numbers has its result in F16.
 bool has_half_result(const ProductNumbers& numbers, const Chip& chip);
 /// CannKernel::rounding_error() of a product. `sources`: the two factors. Rounding that the op

@@ -1,5 +1,7 @@
 #include "backends/cann/conversions.h"
+#include "backends/cann/products.h"
 #include "backends/cann/weight_parts.h"
+#include "graph/storage_users.h"
 #include "shunt/ops/rows.h"
 
 namespace shunt::cann {
@@ -17,7 +19,11 @@ class GetRows final : public CannKernel {
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
     if (element_count({table.shape[1], table.shape[2], table.shape[3]}) >= kMost)
       return Support::no(Refusal::kShape, "the table has more rows than 32 bits can count");
-    return can_convert(table.dtype, view.result().dtype, *target.chip);
+    Support answer = can_convert(table.dtype, view.result().dtype, *target.chip);
+    if (!answer &&
+        is_weight(view.graph().node(view.graph().node(view.node().sources[0]).storage).role))
+      return Support::yes_if(0, weight_replacement(table.dtype, *target.chip));
+    return answer;
   }
 
   bool reads_rearranged(const NodeView& view, std::size_t source) const override {
