@@ -17,15 +17,15 @@ bool is_wide(DType type) {
 
 /// The ends of a type of integers. Where a float type does not hold the upper one, it is clamped to
 /// the number below, and `missing` is added to the integer where it was greater.
-struct Range {
+struct IntegerRange {
   double least;
   double most;
   double missing = 0;
 };
 struct RangeRow {
   DataType type;
-  Range in_f32;
-  Range in_f64;
+  IntegerRange in_f32;
+  IntegerRange in_f64;
 };
 constexpr std::array kRanges = {
     RangeRow{DataType::kInt8, {-128, 127}, {-128, 127}},
@@ -69,7 +69,7 @@ View to_int64(Calls& calls, const View& from) {
 /// Integers as others, saturated.
 void narrow(Calls& calls, const View& to, const View& from) {
   if (bits_of(to.type()) >= bits_of(from.type())) return calls.copy(to, from);
-  const Range& range = ranges_of(to.type()).in_f64;
+  const IntegerRange& range = ranges_of(to.type()).in_f64;
   const View held = calls.temporary(from.type(), from.sizes());
   calls(kClamp, from, Scalar(static_cast<std::int64_t>(range.least)),
         Scalar(static_cast<std::int64_t>(range.most)), held);
@@ -90,7 +90,7 @@ std::array<std::int32_t, 2> bits_of_number(DType type, float value) {
 void round_to(Calls& calls, const View& to, const View& from) {
   const DataType type = from.type();
   const RangeRow& row = ranges_of(to.type());
-  const Range& range = type == DataType::kFloat ? row.in_f32 : row.in_f64;
+  const IntegerRange& range = type == DataType::kFloat ? row.in_f32 : row.in_f64;
   const View number = without_nan(calls, from);
   const View whole = calls.temporary(type, from.sizes());
   calls(kRound, number, whole);
