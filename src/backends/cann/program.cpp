@@ -1,6 +1,7 @@
 #include "backends/cann/program.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend_support/node_launch.h"
 #include "shunt/message.h"
@@ -10,7 +11,8 @@ namespace shunt::cann {
 namespace {
 
 /// Sizes at which a program's calls are made ready. Workspaces do not grow with sizes, so the
-/// largest sizes alone don't tell the largest workspace.
+/// largest sizes alone don't tell the largest workspace. Just below the maximum of a dimension,
+/// operands have gaps, and are copied to temporaries of almost the greatest size.
 std::vector<DynamicDimValues> sample_dims(const Graph& graph) {
   const auto& dims = graph.dynamic_dims();
   const auto sample = [&](auto value_of) {
@@ -34,6 +36,17 @@ std::vector<DynamicDimValues> sample_dims(const Graph& graph) {
     }));
     add(sample([&](std::size_t i) {
       return i == one ? std::max<std::int64_t>(dims[i].max - 1, 1) : dims[i].max;
+    }));
+  }
+  // Each choice of dimensions below their maximum, or each of many, and all.
+  const std::size_t choices = std::size_t{1} << std::min<std::size_t>(dims.size() - 1, 16);
+  for (std::size_t below = 1; below < choices; ++below) {
+    constexpr std::size_t kMostDims = 3;
+    if (dims.size() - 1 > kMostDims && !std::has_single_bit(below) && below != choices - 1)
+      continue;
+    add(sample([&](std::size_t i) {
+      const bool is_below = (below >> (i - 1) & 1U) != 0 && dims[i].max > 1;
+      return dims[i].max - (is_below ? 1 : 0);
     }));
   }
   return samples;
