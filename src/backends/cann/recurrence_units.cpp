@@ -150,13 +150,13 @@ View RecurrenceUnits::tokens(const View& x, float absent) {
   }
   if (!continues()) return calls_.contiguous(x.permuted({0, 1, 3, 2}));
   const View made = calls_.temporary(kNumber, {size, heads, units_, steps_});
+  const View values = calls_.temporary(kNumber, {1, 1, 1, 1});  // at all sizes, for the plan
   const std::int64_t left = tokens_ % steps_;
   calls_.copy(chunks_of_units(made, false), chunks(x, false));
   if (left == 0) return made;
   calls_.copy(chunks_of_units(made, true), chunks(x, true));
   const std::int64_t full = units_ - sequences_;
   const View missing = made.sliced(2, full, sequences_).sliced(3, left, steps_ - left);
-  const View values = calls_.temporary(kNumber, {1, 1, 1, 1});
   calls_.fill(values, Scalar(absent));
   calls_.copy(missing, values);
   return made;
