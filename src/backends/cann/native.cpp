@@ -97,10 +97,11 @@ Result<bool> StreamState::collect_own(std::chrono::milliseconds most) {
   if (status == kStreamSyncTimeout) return false;
   const std::lock_guard lock(mutex_);
   collected_ = submitted;
-  if (failure_) return true;
+  const bool is_lost = ends_device(status);
+  if (failure_ && !is_lost) return true;
   if (const Status checked = context_->check(status, name_of<&Symbols::synchronize_stream>());
       !checked) {
-    failure_ = NativeFailure{.error = checked.error(), .lost = ends_device(status)};
+    failure_ = NativeFailure{.error = checked.error(), .lost = is_lost};
     return true;
   }
   for (const auto& faults : faults_) {
@@ -291,9 +292,10 @@ Result<std::shared_ptr<CapturedModel>> CannStream::capture(CannBinding& binding,
 }
 
 Result<DevicePointer> CannStream::at_least(std::size_t bytes) {
-  if (reserve_ != nullptr && bytes <= reserve_->bytes()) return reserve_->address();
+  // A captured run keeps addresses, and the reserve moves when it grows.
   if (is_capturing_)
     return fail(ErrorCode::kUnsupported, "a captured call needs {} bytes of workspace", bytes);
+  if (reserve_ != nullptr && bytes <= reserve_->bytes()) return reserve_->address();
   SHUNT_TRY(wait_until_idle());  // calls before may still use the old one
   reserve_.reset();
   SHUNT_ASSIGN(reserve_, Allocation::create(context_, padded(bytes)));
