@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "backend_support/error_share.h"
-#include "backends/cann/split_products.h"
 #include "backends/cann/scores.h"
+#include "backends/cann/split_products.h"
 #include "base/ceil_div.h"
 
 namespace shunt::cann {

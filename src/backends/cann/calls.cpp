@@ -35,31 +35,37 @@ bool Calls::has_gaps(const std::vector<View>& views) {
   return std::ranges::any_of(views, [](const View& view) { return has_gaps(view); });
 }
 
+DevicePointer Calls::take(DevicePointer start, std::size_t& taken, std::size_t& planned,
+                          std::size_t bytes) {
+  const std::size_t at = taken;
+  if (!launches_) {
+    taken += bytes;
+    planned = std::max(planned, taken);
+    return nullptr;
+  }
+  if (at + bytes <= planned) {
+    taken += bytes;
+    return start + at;
+  }
+  // These sizes need more than those that the plan was made with.
+  if (memory_.recording != nullptr) memory_.recording->give_up();
+  auto more = memory_.reserve->until_end(bytes);
+  if (more) return *more;
+  fail(std::move(more.error()));
+  return nullptr;
+}
+
 View Calls::temporary(DataType type, View::Dims sizes) {
   const std::size_t bytes = padded(bytes_of(type, sizes));
-  DevicePointer at = memory_.temporary == nullptr ? nullptr : memory_.temporary + temporary_;
-  temporary_ += bytes;
-  if (!launches_) {
-    plan_.temporary = std::max(plan_.temporary, temporary_);
-  } else if (temporary_ > plan_.temporary) {
-    fail(shunt::fail(ErrorCode::kInternal, "temporaries take {} bytes, and {} were planned",
-                     temporary_, plan_.temporary));
-  }
+  DevicePointer at = take(memory_.temporary, temporary_, plan_.temporary, bytes);
   return {type, std::move(sizes), at};
 }
 
 std::pair<View, bool> Calls::shared(const std::string& key, DataType type, View::Dims sizes) {
   const auto known = shared_.find(key);
   if (known != shared_.end()) return {known->second, false};
-  DevicePointer at = memory_.shared == nullptr ? nullptr : memory_.shared + shared_bytes_;
-  shared_bytes_ += padded(bytes_of(type, sizes));
-  if (!launches_) {
-    plan_.shared = std::max(plan_.shared, shared_bytes_);
-  } else if (shared_bytes_ > plan_.shared) {
-    fail(shunt::fail(ErrorCode::kInternal, "shared results take {} bytes, and {} were planned",
-                     shared_bytes_, plan_.shared));
-  }
-  View made(type, std::move(sizes), at);
+  const std::size_t bytes = padded(bytes_of(type, sizes));
+  View made(type, std::move(sizes), take(memory_.shared, shared_bytes_, plan_.shared, bytes));
   shared_.emplace(key, made);
   return {made, true};
 }

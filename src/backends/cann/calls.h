@@ -49,12 +49,14 @@ constexpr std::size_t padded(std::size_t bytes) {
   return (bytes + kTailBytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Workspace for calls that need more than was planned. Belongs to a stream.
+/// Memory for calls that need more than was planned. Belongs to a stream.
 class WorkspaceReserve {
  public:
   virtual ~WorkspaceReserve() = default;
   /// Memory of at least so many bytes, for one call. May wait until the stream is idle.
   virtual Result<DevicePointer> at_least(std::size_t bytes) = 0;
+  /// Memory of so many bytes until the run has ended.
+  virtual Result<DevicePointer> until_end(std::size_t bytes) = 0;
 };
 
 /// Memory of a run for its calls.
@@ -293,6 +295,11 @@ class Calls {
       return false;
     }
   }
+
+  /// The next `bytes` of a part of the scratch, whose plan has `planned` bytes and whose calls have
+  /// taken `taken` before.
+  DevicePointer take(DevicePointer start, std::size_t& taken, std::size_t& planned,
+                     std::size_t bytes);
 
   const DeviceContext& context_;
   CallPlan& plan_;

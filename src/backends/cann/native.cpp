@@ -179,7 +179,9 @@ CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannO
       recordings_(options.graphs),
       most_executors_(options.executors) {}
 
-CannStream::~CannStream() = default;
+CannStream::~CannStream() {
+  if (!extras_.empty() || reserve_ != nullptr) (void)wait_until_idle();
+}
 
 Result<std::unique_ptr<CannStream>> CannStream::create(std::shared_ptr<const DeviceContext> context,
                                                        const CannOptions& options) {
@@ -208,6 +210,10 @@ Status CannStream::run(std::uint64_t, Binding& any, const RunArgs& args) {
   auto& binding = static_cast<CannBinding&>(any);
   SHUNT_TRY(context_->health()->check());
   const DeviceContext::Current current(*context_);
+  if (!extras_.empty()) {
+    SHUNT_TRY(wait_until_idle());
+    extras_.clear();
+  }
   state_->touch();
   if (binding.faults != nullptr) state_->add_faults(binding.faults);
   if (!captures_prompts_ && binding.columns(args.dynamic_dims) > kMostStepColumns)
@@ -300,6 +306,13 @@ Result<DevicePointer> CannStream::at_least(std::size_t bytes) {
   reserve_.reset();
   SHUNT_ASSIGN(reserve_, Allocation::create(context_, padded(bytes)));
   return reserve_->address();
+}
+
+Result<DevicePointer> CannStream::until_end(std::size_t bytes) {
+  if (is_capturing_)
+    return fail(ErrorCode::kUnsupported, "a captured call needs {} bytes more", bytes);
+  SHUNT_ASSIGN(auto extra, Allocation::create(context_, padded(bytes)));
+  return extras_.emplace_back(std::move(extra))->address();
 }
 
 Status CannStream::write(std::uint64_t, Address to, std::span<const std::byte> from) {

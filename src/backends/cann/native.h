@@ -100,6 +100,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   template <auto Member, class... Arguments>
   Status submit(Arguments... arguments);
   Result<DevicePointer> at_least(std::size_t bytes) override;
+  Result<DevicePointer> until_end(std::size_t bytes) override;
   /// Waits for all work. Its failures stay known.
   Status finish();
   bool copies_rows(const CopyShape& shape) const;
@@ -114,6 +115,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   std::shared_ptr<const DeviceContext> context_;
   std::shared_ptr<StreamState> state_;
   std::unique_ptr<Allocation> reserve_;
+  std::vector<std::unique_ptr<Allocation>> extras_;  // of the last run that needed some
   bool captures_;  // steps that come again; else their executors are kept
   bool captures_prompts_;
   bool is_capturing_ = false;
