@@ -39,7 +39,8 @@ class DeviceContext {
   std::int32_t device() const { return device_; }
   const std::shared_ptr<DeviceHealth>& health() const { return health_; }
 
-  /// Makes the context the thread's current one, and the one before current again.
+  /// Makes the context the thread's current one, and the one before current again. A thread that
+  /// had none keeps it: the library has no call for that.
   class Current {
    public:
     explicit Current(const DeviceContext& context);
@@ -61,9 +62,10 @@ class DeviceContext {
     const Current current(*this);
     return check((symbols().*Member)(arguments...), name_of<Member>());
   }
-  /// The same, for a function that frees something.
+  /// The same, for a function that frees something. Not once the device hangs: it may block.
   template <auto Member, class... Arguments>
   void release(Arguments... arguments) const {
+    if (health_->is_hung()) return;
     const Current current(*this);
     (void)(symbols().*Member)(arguments...);
   }

@@ -79,6 +79,16 @@ void StreamState::add_faults(const std::shared_ptr<FaultCounters>& faults) {
   if (std::ranges::find(faults_, faults) == faults_.end()) faults_.push_back(faults);
 }
 
+void StreamState::forget_awaited() {
+  const std::lock_guard lock(mutex_);
+  awaited_.clear();
+}
+
+void StreamState::run_failed() {
+  const std::lock_guard lock(mutex_);
+  run_failed_ = true;
+}
+
 std::vector<std::shared_ptr<StreamState>> StreamState::awaited() {
   const std::lock_guard lock(mutex_);
   return awaited_;
@@ -131,13 +141,13 @@ Result<bool> StreamState::collect(std::chrono::milliseconds most) {
 }
 
 std::optional<NativeFailure> StreamState::failure() {
+  if (const Status lost = context_->health()->check(); !lost)
+    return NativeFailure{.error = lost.error(), .lost = true};
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return failure_;
     if (collected_ == submitted_) return std::nullopt;
   }
-  if (const Status lost = context_->health()->check(); !lost)
-    return NativeFailure{.error = lost.error(), .lost = true};
   if (is_idle()) (void)collect_own(std::chrono::milliseconds(1));
   const std::lock_guard lock(mutex_);
   return failure_;
@@ -155,13 +165,14 @@ Status StreamState::recover() {
   if (!done) return fail(ErrorCode::kDevice, "the stream has work that does not end");
   const std::lock_guard lock(mutex_);
   Status reset = ok();
-  if (failure_) {
-    if (failure_->lost) return failure_->error;
+  if (failure_ && failure_->lost) return failure_->error;
+  if (failure_ || run_failed_) {
     for (const auto& faults : faults_) {
       if (const Status each = faults->reset(); !each) reset = each;
     }
   }
   failure_.reset();
+  run_failed_ = false;
   faults_.clear();
   awaited_.clear();
   return reset;
@@ -181,6 +192,7 @@ CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannO
 
 CannStream::~CannStream() {
   if (!extras_.empty() || reserve_ != nullptr) (void)wait_until_idle();
+  state_->forget_awaited();
 }
 
 Result<std::unique_ptr<CannStream>> CannStream::create(std::shared_ptr<const DeviceContext> context,
@@ -217,14 +229,14 @@ Status CannStream::run(std::uint64_t, Binding& any, const RunArgs& args) {
   state_->touch();
   if (binding.faults != nullptr) state_->add_faults(binding.faults);
   if (!captures_prompts_ && binding.columns(args.dynamic_dims) > kMostStepColumns)
-    return binding.call(*context_, state_->handle(), args, *this);
+    return call(binding, args);
   const GraphKey key = {binding.number(), args.dynamic_dims};
   if (std::ranges::find(seen_, key) != seen_.end()) {
     return captures_ ? run_captured(binding, args, key) : run_again(binding, args, key);
   }
   if (seen_.size() == kMostSeen) seen_.erase(seen_.begin());
   seen_.push_back(key);
-  return binding.call(*context_, state_->handle(), args, *this);
+  return call(binding, args);
 }
 
 Status CannStream::wait_until_idle() const {
@@ -236,25 +248,33 @@ Status CannStream::wait_until_idle() const {
 template <class T>
 std::shared_ptr<T> CannStream::kept(std::unique_ptr<T> made) const {
   return {made.release(), [state = state_](T* old) {
-            (void)state->collect(state->context().health()->timeout());
+            if (!state->context().health()->is_lost())
+              (void)state->collect(state->context().health()->timeout());
             delete old;  // NOLINT(cppcoreguidelines-owning-memory): of a unique pointer
           }};
 }
 
+Status CannStream::call(CannBinding& binding, const RunArgs& args, Recording* recording) {
+  Status called = binding.call(*context_, state_->handle(), args, *this, recording);
+  if (!called) state_->run_failed();
+  return called;
+}
+
 Status CannStream::run_again(CannBinding& binding, const RunArgs& args, const GraphKey& key) {
+  if (std::ranges::find(unrepeatable_, key.binding) != unrepeatable_.end())
+    return call(binding, args);
   bool has_run = false;
   Status status = ok();
   const auto recording = recordings_.find(key, [&]() -> Result<std::shared_ptr<Recording>> {
     auto made = kept(std::make_unique<Recording>(context_));
     has_run = true;
-    status = binding.call(*context_, state_->handle(), args, *this, made.get());
+    status = call(binding, args, made.get());
     SHUNT_TRY(status);
     if (made->is_complete() && made->size() <= most_executors_) return made;
     return fail(ErrorCode::kUnsupported, "a call can't be repeated");
   });
   if (has_run) {
-    // The executors of a run whose sizes come again are kept, or it is forgotten.
-    if (!recording) std::erase(seen_, key);
+    if (!recording && status) unrepeatable_.push_back(key.binding);
     return status;
   }
   if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
@@ -271,7 +291,7 @@ Status CannStream::run_captured(CannBinding& binding, const RunArgs& args, const
     std::erase(seen_, key);
     if (const Status lost = context_->health()->check(); !lost) return lost;
     captures_ = false;
-    return binding.call(*context_, state_->handle(), args, *this);
+    return call(binding, args);
   }
   return context_->check(
       context_->symbols().execute_model((*model)->get()->handle(), state_->handle()),

@@ -35,6 +35,10 @@ class StreamState {
   /// Later failures of this stream include those of the other.
   void add_awaited(const std::shared_ptr<StreamState>& other);
   void add_faults(const std::shared_ptr<FaultCounters>& faults);
+  /// Forgets the streams that this one waited for: they may wait for this one.
+  void forget_awaited();
+  /// A run ended early: counters of checks may be left over.
+  void run_failed();
   /// Waits until the stream and those that it waited for are idle, and keeps their failures. False
   /// if `most` has passed before.
   Result<bool> collect(std::chrono::milliseconds most);
@@ -54,6 +58,7 @@ class StreamState {
   std::mutex collecting_;  // while the vendor is asked
   std::mutex mutex_;       // of all that follows
   std::uint64_t collected_ = 0;
+  bool run_failed_ = false;
   std::optional<NativeFailure> failure_;
   std::vector<std::shared_ptr<FaultCounters>> faults_;  // of runs since recover()
   std::vector<std::shared_ptr<StreamState>> awaited_;
@@ -109,6 +114,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   std::shared_ptr<T> kept(std::unique_ptr<T> made) const;
   Status wait_until_idle() const;
   Status run_again(CannBinding& binding, const RunArgs& args, const GraphKey& key);
+  Status call(CannBinding& binding, const RunArgs& args, Recording* recording = nullptr);
   Status run_captured(CannBinding& binding, const RunArgs& args, const GraphKey& key);
   Result<std::shared_ptr<CapturedModel>> capture(CannBinding& binding, const RunArgs& args);
 
@@ -122,7 +128,8 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   GraphCache<std::shared_ptr<CapturedModel>> graphs_;
   GraphCache<std::shared_ptr<Recording>> recordings_;
   std::size_t most_executors_;
-  std::vector<GraphKey> seen_;  // the last runs that came once, the newest last
+  std::vector<std::uint64_t> unrepeatable_;  // bindings with an executor that can't be kept
+  std::vector<GraphKey> seen_;               // the last runs that came once, the newest last
 };
 
 }  // namespace shunt::cann
