@@ -28,7 +28,8 @@ View gelu(Calls& calls, const View& gate) {
 }
 View gelu_quick(Calls& calls, const View& gate) {
   Formula formula(calls);
-  return formula.mul(gate, formula.apply(kSigmoid, formula.times(gate, 1.702F)));
+  const View y = formula.times(gate, 1.702F);
+  return formula.mul(gate, formula.apply(kSigmoid, y, y), y);
 }
 
 /// The two operands, or the halves of rows that hold both.
@@ -89,9 +90,9 @@ class SwigluOai final : public CannKernel {
     const View gate = formula.between(as_f32(calls, halves.gate),
                                       -std::numeric_limits<float>::infinity(), params.limit);
     const View up = formula.between(as_f32(calls, halves.up), -params.limit, params.limit);
-    const View active =
-        formula.mul(gate, formula.apply(kSigmoid, formula.times(gate, params.alpha)));
-    formula.mul(active, formula.plus(up, 1), node.result());
+    const View active = formula.times(gate, params.alpha);
+    formula.mul(gate, formula.apply(kSigmoid, active, active), active);
+    formula.mul(active, formula.plus(up, 1, up), node.result());
   }
 };
 

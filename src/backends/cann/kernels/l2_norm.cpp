@@ -13,8 +13,9 @@ namespace {
 void compose_l2_norm(Calls& calls, const View& x, float eps, const View& y) {
   constexpr float kSmallest = std::numeric_limits<float>::min();
   Formula formula(calls);
-  const View peak = formula.at_least(formula.row_peaks(formula.apply(kAbs, x)), kSmallest);
-  const View part = formula.div(x, peak);
+  const View part = formula.apply(kAbs, x);
+  const View peak = formula.at_least(formula.row_peaks(part), kSmallest);
+  formula.div(x, peak, part);
   View length = formula.apply(kSqrt, formula.row_sums(formula.mul(part, part)));
   if (eps > 0) {
     const View bound = formula.times(formula.apply(kReciprocal, peak), eps);

@@ -11,7 +11,7 @@ namespace {
 void compose_norm(Calls& calls, const View& x, float eps, const View& y) {
   Formula formula(calls);
   const View near = formula.sub(x, formula.row_means(x));
-  const View centred = formula.sub(near, formula.row_means(near));
+  const View centred = formula.sub(near, formula.row_means(near), near);
   const View variance = formula.row_means(formula.mul(centred, centred));
   formula.div(centred, formula.deviation(variance, eps), y);
 }

@@ -38,10 +38,10 @@ bool may_be_fused(const Operands& node) {
 void compose(Calls& calls, const View& x, const std::optional<View>& scale, float eps,
              const View& y) {
   Formula formula(calls);
-  const View square = formula.row_means(formula.mul(x, x));
-  const View root = formula.deviation(square, eps);
+  const View square = formula.mul(x, x);
+  const View root = formula.deviation(formula.row_means(square), eps);
   if (scale) {
-    formula.mul(formula.div(x, root), *scale, y);
+    formula.mul(formula.div(x, root, square), *scale, y);
   } else {
     formula.div(x, root, y);
   }

@@ -15,9 +15,10 @@ class SiluBack final : public CannKernel {
     Formula formula(calls);
     const View gate = formula.apply(kSigmoid, x);
     // x * (1 - gate), in which no digits cancel.
-    const View rest = formula.mul(x, formula.apply(kSigmoid, formula.times(x, -1)));
-    const View slope = formula.mul(gate, formula.plus(rest, 1));
-    formula.mul(slope, node.source(0), node.result());
+    const View rest = formula.times(x, -1);
+    formula.mul(x, formula.apply(kSigmoid, rest, rest), rest);
+    formula.mul(formula.plus(rest, 1, rest), gate, gate);
+    formula.mul(gate, node.source(0), node.result());
   }
 };
 

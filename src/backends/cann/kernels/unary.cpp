@@ -36,10 +36,10 @@ void compose_elu(Calls& calls, const View& x, const View& y, const NodeView&) {
 void compose_gelu(Calls& calls, const View& x, const View& y, const NodeView&) {
   constexpr double kFactor = 1.5957691216057308;  // 2 sqrt(2 / pi)
   Formula formula(calls);
-  const View slope =
-      formula.plus(formula.times(formula.mul(x, x), static_cast<float>(0.044715 * kFactor)),
-                   static_cast<float>(kFactor));
-  formula.mul(x, formula.apply(kSigmoid, formula.mul(slope, x)), y);
+  const View u = formula.mul(x, x);
+  formula.times(u, static_cast<float>(0.044715 * kFactor), u);
+  formula.mul(formula.plus(u, static_cast<float>(kFactor), u), x, u);
+  formula.mul(x, formula.apply(kSigmoid, u, u), y);
 }
 
 /// max(x, 0) - a P(-a), where a = |x|, and P is the normal distribution. P(-a) exp(a^2 / 2) / t is
@@ -50,24 +50,28 @@ void compose_gelu_erf(Calls& calls, const View& x, const View& y, const NodeView
                                         0.128563452F, 0.09991298F,  0.12075403F, 0.11962929F};
   constexpr float kEnd = 15;  // P(-15) is 0 in F32
   Formula formula(calls);
-  const View a = formula.apply(kAbs, formula.between(x, -kEnd, kEnd));
-  const View t = formula.apply(kReciprocal, formula.plus(formula.times(a, 0.3F), 1));
-  const View sum = formula.times(t, kCoefficients[0]);
+  const View a = formula.between(x, -kEnd, kEnd);
+  formula.apply(kAbs, a, a);
+  const View t = formula.times(a, 0.3F);
+  formula.apply(kReciprocal, formula.plus(t, 1, t), t);
+  const View tail = formula.times(t, kCoefficients[0]);
   for (std::size_t i = 1; i < kCoefficients.size(); ++i)
-    formula.mul(formula.plus(sum, kCoefficients[i], sum), t, sum);
-  // exp(-a^2 / 2) of two factors: the first square has no rounding error.
-  const View whole = formula.times(formula.apply(kFloor, formula.times(a, 32)), 1.0F / 32);
-  const View rest = formula.mul(formula.sub(a, whole), formula.add(a, whole));
-  const View power = formula.apply(kExp, formula.times(formula.mul(whole, whole), -0.5F));
-  const View correction = formula.apply(kExp, formula.times(rest, -0.5F));
-  formula.mul(formula.mul(sum, power, sum), correction, sum);
-  formula.sub(formula.apply(kRelu, x), formula.mul(sum, a, sum), y);
+    formula.mul(formula.plus(tail, kCoefficients[i], tail), t, tail);
+  // exp(-a^2 / 2) of two factors: a^2 = w^2 + (a - w) (a + w), where w^2 has no rounding error.
+  const View w = formula.times(formula.apply(kFloor, formula.times(a, 32, t), t), 1.0F / 32, t);
+  const View rest = formula.sub(a, w);
+  formula.mul(rest, formula.add(a, w), rest);
+  for (const View& part : {rest, formula.mul(w, w, w)}) {
+    formula.apply(kExp, formula.times(part, -0.5F, part), part);
+    formula.mul(tail, part, tail);
+  }
+  formula.sub(formula.apply(kRelu, x, t), formula.mul(tail, a, tail), y);
 }
 
 void compose_gelu_quick(Calls& calls, const View& x, const View& y, const NodeView&) {
   Formula formula(calls);
-  const View gate = formula.apply(kSigmoid, formula.times(x, 1.702F));
-  formula.mul(x, gate, y);
+  const View gate = formula.times(x, 1.702F);
+  formula.mul(x, formula.apply(kSigmoid, gate, gate), y);
 }
 
 void compose_leaky_relu(Calls& calls, const View& x, const View& y, const NodeView& node) {
@@ -80,9 +84,10 @@ void compose_round(Calls& calls, const View& x, const View& y, const NodeView&) 
   constexpr float kWithoutFractions = 0x1p24F;
   Formula formula(calls);
   const View bounded = formula.between(x, -kWithoutFractions, kWithoutFractions);
-  const View fraction = formula.sub(bounded, formula.apply(kTrunc, bounded));
-  const View step = formula.apply(kTrunc, formula.times(fraction, 2));
-  formula.add(formula.apply(kTrunc, x), step, y);
+  const View part = formula.apply(kTrunc, bounded);
+  formula.sub(bounded, part, part);
+  formula.apply(kTrunc, formula.times(part, 2, part), part);
+  formula.add(formula.apply(kTrunc, x, bounded), part, y);
 }
 
 void compose_scale(Calls& calls, const View& x, const View& y, const NodeView& node) {
@@ -98,8 +103,9 @@ void compose_scale(Calls& calls, const View& x, const View& y, const NodeView& n
 /// max(x, 0) + ln(1 + exp(-|x|))
 void compose_softplus(Calls& calls, const View& x, const View& y, const NodeView&) {
   Formula formula(calls);
-  const View power = formula.apply(kExp, formula.times(formula.apply(kAbs, x), -1));
-  const View rest = formula.apply(kLog1p, power);
+  const View rest = formula.apply(kAbs, x);
+  formula.apply(kExp, formula.times(rest, -1, rest), rest);
+  formula.apply(kLog1p, rest, rest);
   formula.add(formula.apply(kRelu, x), rest, y);
 }
 
@@ -120,16 +126,14 @@ void compose_xielu(Calls& calls, const View& x, const View& y, const NodeView& n
   const auto left = static_cast<float>(double{params.beta} + softplus(params.alpha_n));
   Formula formula(calls);
   const View positive = formula.apply(kRelu, x);
-  const View square = formula.times(formula.mul(positive, positive), right);
   const View others = formula.sub(x, positive);
-  const View power = formula.apply(
-      kExpm1,
-      formula.between(others, -std::numeric_limits<float>::infinity(), std::min(params.eps, 0.0F)));
-  const View curve = formula.times(formula.sub(power, others), left);
-  const View is_other = calls.temporary(DataType::kFloat, x.sizes());
-  calls(kLeScalar, x, 0.0F, is_other);
-  const View curves = formula.add(square, formula.mul(curve, is_other));
-  formula.add_times(curves, x, params.beta, y);
+  formula.times(formula.mul(positive, positive, positive), right, positive);
+  const View curve =
+      formula.between(others, -std::numeric_limits<float>::infinity(), std::min(params.eps, 0.0F));
+  formula.sub(formula.apply(kExpm1, curve, curve), others, curve);
+  calls(kLeScalar, x, 0.0F, others);
+  formula.mul(formula.times(curve, left, curve), others, curve);
+  formula.add_times(formula.add(positive, curve, positive), x, params.beta, y);
 }
 
 struct UnaryRow {
