@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/reference.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
@@ -207,6 +209,37 @@ TEST_P(RearrangedProducts, OfExpertsAreRightForAnyNumberOfTokens) {
       ASSERT_TRUE(prepared->run->plan().set_dynamic_dim(tokens, count));
       expect_run(*graph, *prepared);
     }
+  }
+}
+
+/// Streams, too, write and read the bytes as the file has them.
+TEST_P(RearrangedProducts, WeightsAreCopiedByStreams) {
+  for (const DType type : GetParam().types) {
+    GraphBuilder g;
+    const auto w = g.weight("w", *make_tensor(type, {64, 40}));
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, 1}));
+    ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+    const auto graph = built(std::move(g));
+    BufferType& memory = *chosen_memory(cann(), *graph, w->id);
+    const PlacedTensor placed{graph->node(w->id).result, 0};
+    const auto buffer = memory.allocate_for(memory.size_of(placed.tensor), {&placed, 1});
+    ASSERT_TRUE(buffer) << buffer.error().message();
+    const auto bytes = make_bytes({.dtype = type, .sizes = {64, 40, 1, 1}}, 7);
+    const auto stream = cann().open_stream();
+    ASSERT_TRUE(stream) << stream.error().message();
+    const std::size_t half = bytes.size() / 2 + 1;  // within a block
+    const std::span<const std::byte> plain(bytes);
+    ASSERT_TRUE((*stream)->write({buffer->get(), 0}, plain.first(half), {}, nullptr));
+    ASSERT_TRUE((*stream)->write({buffer->get(), half}, plain.subspan(half), {}, nullptr));
+    std::vector<std::byte> back(bytes.size());
+    ASSERT_TRUE((*stream)->read(back, {buffer->get(), 0}, {}, nullptr));
+    const CopyShape rows = {2, 5, 5, 30};
+    std::vector<std::byte> some(10);
+    ASSERT_TRUE((*stream)->read_2d(some.data(), {buffer->get(), 3}, rows, {}, nullptr));
+    ASSERT_TRUE((*stream)->synchronize());
+    EXPECT_EQ(back, bytes);
+    EXPECT_TRUE(std::ranges::equal(std::span(some).first(5), plain.subspan(3, 5)));
+    EXPECT_TRUE(std::ranges::equal(std::span(some).last(5), plain.subspan(33, 5)));
   }
 }
 
