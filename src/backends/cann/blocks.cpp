@@ -240,7 +240,7 @@ StoredTensor stored_source(const Operands& node, std::size_t i) {
 }
 
 StoredTensor stored_result(const Operands& node) {
-  return stored_tensor(node.view().result(), node.result_sizes(), node.result_data());
+  return stored_tensor(node.result_tensor(), node.result_sizes(), node.result_data());
 }
 
 View dequantize(Calls& calls, const StoredTensor& from, DataType to) {
