@@ -128,8 +128,12 @@ class Attention {
     const View y = calls_.temporary(DataType::kFloat, sizes);
     values_.multiply(weights, of_piece(v_, piece, false), as_rows(y));
     if (spoiled_) spoil(y, weights, piece);
-    if (values_.is_narrow()) calls_(kInplaceMul, y, sums.rows);
-    calls_(kDiv, y, sums.total, part_of(result_, piece, group_));
+    const View to = part_of(result_, piece, group_);
+    if (values_.is_narrow()) {
+      if (!sinks) return calls_.copy(to, y);
+      calls_(kInplaceMul, y, sums.rows);
+    }
+    calls_(kDiv, y, sums.total, to);
   }
 
   /// Where a weight meets something in v that is not a number, neither is the sum.
@@ -191,6 +195,12 @@ class Attention {
 void attend(Calls& calls, const CannTarget& target, const AttentionOperands& operands,
             const View& result) {
   Attention(calls, target, operands, result).run();
+}
+
+View attention_elements(Calls& calls, const StoredTensor& from) {
+  if (from.type == DType::kF16) return plain_view(from);
+  if (from.type == DType::kBF16 && calls.chip().bf16) return plain_view(from);
+  return elements_of(calls, from, DataType::kFloat);
 }
 
 double attention_error(const NodeView& view, float scale, const CannTarget& target) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "backends/cann/blocks.h"
 #include "backends/cann/calls.h"
 #include "backends/cann/kernel.h"
 
@@ -25,6 +26,9 @@ struct AttentionOperands {
 /// `result`: F32 [Dv, H, T, S].
 void attend(Calls& calls, const CannTarget& target, const AttentionOperands& operands,
             const View& result);
+
+/// Elements of keys or values, in the type in which they are multiplied.
+View attention_elements(Calls& calls, const StoredTensor& from);
 
 /// CannKernel::rounding_error() of a node whose first sources are q, k and v.
 double attention_error(const NodeView& view, float scale, const CannTarget& target);

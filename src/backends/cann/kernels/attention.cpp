@@ -11,13 +11,18 @@ namespace {
 class Attention final : public CannKernel {
  public:
   const Op& op() const override { return attention_op(); }
+  bool needs_bf16() const override { return false; }
+  Support accepts(const NodeView&, const CannTarget&) const override { return Support::yes(); }
 
   void compute(Calls& calls, const Operands& node, const CannTarget& target) const override {
     const auto& params = node.params<AttentionParams>();
     if (node.sizes(1)[2] == 0) return calls.fill(node.result(), 0.0F);
+    const auto elements = [&](std::size_t source) {
+      return attention_elements(calls, stored_source(node, source));
+    };
     AttentionOperands operands = {.q = node.source(0),
-                                  .k = node.source(1).permuted({0, 2, 1, 3}),
-                                  .v = node.source(2).permuted({0, 2, 1, 3}),
+                                  .k = elements(1).permuted({0, 2, 1, 3}),
+                                  .v = elements(2).permuted({0, 2, 1, 3}),
                                   .sinks = sinks_of(calls, node, 4),
                                   .scale = params.scale,
                                   .max_bias = params.max_bias,

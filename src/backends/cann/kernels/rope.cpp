@@ -1,4 +1,5 @@
 #include "backend_support/kernel_rows.h"
+#include "backends/cann/blocks.h"
 #include "backends/cann/kernel.h"
 #include "backends/cann/rope_tables.h"
 #include "shunt/ops/attention.h"
@@ -24,10 +25,11 @@ class Rope final : public CannKernel {
  public:
   explicit Rope(const RopeRow& row) : row_(row) {}
   const Op& op() const override { return row_.op(); }
+  bool needs_bf16() const override { return false; }
 
   void compute(Calls& calls, const Operands& node, const CannTarget& target) const override {
     const auto& params = node.params<RopeParams>();
-    const View x = calls.cast(node.source(0), DataType::kFloat);
+    const View x = elements_of(calls, stored_source(node, 0), DataType::kFloat);
     const View result = node.result();
     const bool is_whole = params.dims == x.size(0);
     if (is_whole && target.chip->rotary && params.dims <= kMostWidth) {

@@ -1,3 +1,4 @@
+#include "backends/cann/blocks.h"
 #include "backends/cann/kernel.h"
 #include "backends/cann/scores.h"
 #include "shunt/ops/attention.h"
@@ -9,10 +10,11 @@ namespace {
 class Softmax final : public CannKernel {
  public:
   const Op& op() const override { return softmax_op(); }
+  bool needs_bf16() const override { return false; }
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     const auto& params = node.params<SoftmaxParams>();
-    const View x = calls.cast(node.source(0), DataType::kFloat);
+    const View x = elements_of(calls, stored_source(node, 0), DataType::kFloat);
     const View z = calls.temporary(DataType::kFloat, x.sizes());
     if (!node.has_source(1)) {
       calls(kMuls, x, params.scale, z);
