@@ -1,5 +1,5 @@
 // The keys of paged attention as slots: an entry of the block table has as many as a block has
-// rows. All tokens meet all slots, and what a token does not see is hidden.
+// rows. A token meets all slots; those of keys that it does not see are hidden.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ class PagedSlots {
 
   /// Bool [slots, T, 1, 1].
   View hidden() const { return hidden_.reshaped({slots_, tokens_, 1, 1}); }
-  /// What is added to scores before slopes, [slots, T, 1 or H, 1] of F32 or F16. No value without a
-  /// mask and ALiBi.
+  /// Bias of scores before slopes, [slots, T, 1 or H, 1] of F32 or F16. Without a mask and ALiBi
+  /// there is none.
   std::optional<View> bias() const;
   /// The rows of all slots of k or v: from [D, Hk, R, 1] of any type of elements to [D, slots, Hk,
   /// 1]. A slot that no token sees has the row of one that a token sees.

@@ -13,12 +13,17 @@ namespace shunt::cann {
 
 namespace {
 
-// An angle is a position p times a frequency, in turns. Only the fraction of turns matters, and F32
-// products must not lose it where p is large. So p has three digits: p0 + 1024 p1 + 1024^2 p2, of
-// at most 11 bits and a sign. The turns are p0 f0 + p1 f1 + p2 f2. Here fj is 1024^j f without the
-// nearest whole number. That adds whole turns, as p is whole. Each fj is a sum a + b. First, a is a
-// multiple of 2^-13 of 12 bits. Its products with digits are exact, and so are their fractions.
-// Then, b is at most 2^-14. Its products are below 1/8, so that their rounding is of 2^-28.
+// An angle is a position p times a frequency f, in turns. Only the fraction of turns matters, and
+// F32 products must keep it where p is large.
+//
+// p = p0 + 1024 p1 + 1024^2 p2. The digits are whole numbers of at most 11 bits and a sign.
+//
+// Whole turns can be dropped from 1024^j f as well, because digits are whole. The rest is fj, at
+// most 1/2. The turns are p0 f0 + p1 f1 + p2 f2.
+//
+// Each fj is a sum a + b. The part a is a multiple of 2^-13 and has 12 bits. Its products with
+// digits are exact, and so are their fractions. The part b is at most 2^-14. Its products are at
+// most 1/8, and are rounded by at most 2^-28.
 constexpr std::int64_t kDigits = 3;
 constexpr float kDigit = 1024;
 constexpr float kSteps = 8192;
@@ -61,7 +66,7 @@ class Tables {
         tokens_(node.sizes(1)[0]),
         columns_(node.sizes(1)[1]) {}
 
-  /// Turns without the nearest whole number, F32 [half, T].
+  /// Turns less the nearest whole number, F32 [half, T].
   View turns() const {
     const Frequencies frequencies = node_.has_source(2) ? divided() : plain();
     const View digits = digits_of_positions();

@@ -11,7 +11,7 @@ namespace shunt::cann {
 /// Matrices as the chip multiplies them.
 struct Factor {
   View high;
-  /// What F16 numbers in `high` leave of F32 numbers, times 2^11.
+  /// The rest of F32 numbers whose F16 numbers are `high`, times 2^11.
   std::optional<View> low;
 };
 
