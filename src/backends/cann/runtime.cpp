@@ -200,7 +200,11 @@ Status Runtime::initialize() {
     initialized_ = true;
   }
   std::uint32_t count = 0;
-  SHUNT_TRY(check(symbols_.device_count(&count), name_of<&Symbols::device_count>()));
+  Status counted = check(symbols_.device_count(&count), name_of<&Symbols::device_count>());
+  if (!counted) {
+    return std::move(counted.error())
+        .with_context("check with npu-smi info that the driver sees a device");
+  }
   devices_ = static_cast<int>(count);
   std::int32_t major = 0, minor = 0, patch = 0;
   if (symbols_.version(&major, &minor, &patch) == kSuccess)

@@ -75,8 +75,10 @@ INSTANTIATE_TEST_SUITE_P(, CannEngineTypes,
 
 TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
   const SynthModel model;
-  const auto alone = run(model.path(), {"cann0"});
+  auto alone = run(model.path(), {"cann0"});
   ASSERT_TRUE(alone) << alone.error().message();
+  alone->session.reset();
+  alone->model.reset();
   for (const char* peers : {"on", "off"}) {
     reopen({{"DEVICES", "2"}, {"PEERS", peers}});
     LoadOptions options = load_options();
@@ -89,22 +91,22 @@ TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
   }
 }
 
+/// A product takes 20 MiB of workspace, so that some layers are left to the CPU.
 TEST_F(CannEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {
-  constexpr const char* kSmallDevice = "9437184";
+  constexpr const char* kSmallDevice = "27262976";  // 26 MiB
   SynthOptions shape;
   shape.width = shape.feed_forward = 256;
   shape.layers = 6;
   const SynthModel model(shape);
   const auto cpu = run(model.path(), {"cpu0"});
   ASSERT_TRUE(cpu) << cpu.error().message();
-  ASSERT_GT(cpu->model->predicted().allocated("cpu0"), std::stoull(kSmallDevice));
   reopen({{"MEMORY", kSmallDevice}});
-  LoadOptions options = load_options();
-  options.memory_margin = std::uint64_t{1} << 20;
-  const auto shared = run(model.path(), {"cann0"}, options);
-  ASSERT_TRUE(shared) << shared.error().message();
-  EXPECT_THAT(used(*shared), testing::IsSupersetOf({"cann0", "cpu0"}));
-  EXPECT_EQ(shared->tokens, cpu->tokens);
+  {
+    const auto shared = run(model.path(), {"cann0"});
+    ASSERT_TRUE(shared) << shared.error().message();
+    EXPECT_THAT(used(*shared), testing::IsSupersetOf({"cann0", "cpu0"}));
+    EXPECT_EQ(shared->tokens, cpu->tokens);
+  }
 }
 
 /// Each chip on its own computes some layers, whatever the other half is.
@@ -216,6 +218,7 @@ TEST_P(CannDecodeFaults, AreErrorsOrComputedByTheCpuAndTheNextStepIsRight) {
       SCOPED_TRACE(n);
       ASSERT_NO_FATAL_FAILURE(load("cann0", mode, {{"LATE_CODE", GetParam().late_code}}));
       twin_.set(GetParam().setting, std::to_string(n));
+      lost_ = GetParam().loses_device;
       const auto first = step(0);
       twin_.set(GetParam().setting, "0");
       if (mode == DeviceErrorMode::kFallback) {
