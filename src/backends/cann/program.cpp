@@ -28,14 +28,9 @@ std::vector<DynamicDimValues> sample_dims(const Graph& graph) {
   if (dims.size() <= 1) return samples;
   add(sample([&](std::size_t i) { return std::min<std::int64_t>(dims[i].max, 1); }));
   add(sample([&](std::size_t i) { return std::max<std::int64_t>(dims[i].max / 2, 1); }));
-  // Below their largest sizes, operands have gaps, and so are copied to temporaries.
-  add(sample([&](std::size_t i) { return std::max<std::int64_t>(dims[i].max - 1, 1); }));
   for (std::size_t one = 1; one < dims.size(); ++one) {
     add(sample([&](std::size_t i) {
       return i == one ? std::min<std::int64_t>(dims[i].max, 1) : dims[i].max;
-    }));
-    add(sample([&](std::size_t i) {
-      return i == one ? std::max<std::int64_t>(dims[i].max - 1, 1) : dims[i].max;
     }));
   }
   // Each choice of dimensions below their maximum, or each of many, and all.
