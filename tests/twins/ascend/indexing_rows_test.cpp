@@ -126,6 +126,25 @@ TEST_F(IndexingRows, StrictModeObjectsToAnIndexOutOfRange) {
   EXPECT_NE(std::string(ascend_twin_last_objection()).find("index 7"), std::string::npos);
 }
 
+/// Of a table only the chosen rows are read: one whose others were never written will do.
+TEST_F(IndexingRows, StrictModeLooksAtTheRowsThatAreChosen) {
+  set("STRICT", "status");
+  Buffer fresh(4 * sizeof(float));
+  const Section table(ACL_FLOAT, {2, 2}, {2, 1}, 0, 4, fresh.address());
+  Tensor<std::int64_t> second(ACL_INT64, {1}, {1});
+  Tensor<std::int64_t> first(ACL_INT64, {1}, {0});
+  Tensor<float> source(ACL_FLOAT, {1, 2}, {5, 6});
+  Tensor<float> out(ACL_FLOAT, {1, 2}, Floats(2));
+  ASSERT_EQ(RUN_OP(InplaceIndexCopy, table.get(), 0, second.get(), source.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(GatherV2, table.get(), 0, second.get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(IndexSelect, table.get(), 0, second.get(), out.get()), ACL_SUCCESS);
+  ASSERT_EQ(RUN_OP(Embedding, table.get(), second.get(), out.get()), ACL_SUCCESS);
+  EXPECT_EQ(out.values(), (Floats{5, 6}));
+  EXPECT_EQ(RUN_OP(GatherV2, table.get(), 0, first.get(), out.get()),
+            ACL_ERROR_RT_AICORE_EXCEPTION);
+  EXPECT_NE(std::string(ascend_twin_last_objection()).find("never written"), std::string::npos);
+}
+
 TEST_F(IndexingRows, WritesRowsWhereIndicesSay) {
   Tensor<std::uint16_t> self(ACL_FLOAT16, {4, 2}, Halves(8, 9));
   Tensor<std::int64_t> index(ACL_INT64, {2}, {3, 1});

@@ -11,9 +11,9 @@
 namespace ascend_twin {
 namespace {
 
-constexpr std::string_view kInputs = "ixl";
+constexpr std::string_view kInputs = "ipxl";
 constexpr std::string_view kOutputs = "oxO";
-constexpr std::string_view kTensors = "ioxlO";
+constexpr std::string_view kTensors = "ipoxlO";
 
 bool is_one_memory(const View& a, const View& b) {
   const View::Reach first = a.reach();

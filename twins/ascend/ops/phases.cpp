@@ -30,6 +30,7 @@ bool is_written(char role) {
 }
 
 Access access_of(char role) {
+  if (role == 'p') return Access::kReadInPart;
   return role == 'x' ? Access::kReadAndWrite : is_written(role) ? Access::kWrite : Access::kRead;
 }
 
@@ -172,7 +173,7 @@ Status Kernel::open() {
       ASCEND_TWIN_TRY(open_operand(view, access, call.describe(i), &operand));
       ASCEND_TWIN_TRY(check_access(operand, run.device, call.describe(i)));
       if (access != Access::kWrite) ASCEND_TWIN_TRY(check_nz(view, call.describe(i)));
-      if (is_strict() && access != Access::kRead && !view.is_nz()) forget_written(view);
+      if (is_strict() && is_written(call.role(i)) && !view.is_nz()) forget_written(view);
       operands_[i].push_back(std::move(operand));
     }
   }

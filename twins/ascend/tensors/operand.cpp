@@ -69,6 +69,14 @@ std::uint64_t find_unwritten(const Operand& operand) {
   return found;
 }
 
+/// `byte`: of find_unwritten().
+Status object_to_unwritten(const Operand& operand, std::uint64_t byte, const std::string& what) {
+  if (byte == Written::kNone) return ACL_SUCCESS;
+  return object_late(ACL_ERROR_RT_AICORE_EXCEPTION,
+                     what + ": byte " + std::to_string(byte) + " of allocation " +
+                         std::to_string(operand.range->number) + " was never written");
+}
+
 }  // namespace
 
 Status open_operand(const View& view, Access access, const std::string& what, Operand* operand) {
@@ -81,13 +89,21 @@ Status open_operand(const View& view, Access access, const std::string& what, Op
   if (found.range == nullptr) return refuse(ACL_ERROR_RT_AICORE_EXCEPTION, what + ": " + found.why);
   operand->range = found.range;
   operand->host = found.host - bytes.begin;
-  if (is_strict() && access != Access::kWrite) {
-    const std::uint64_t byte = find_unwritten(*operand);
-    if (byte != Written::kNone) {
-      return object_late(ACL_ERROR_RT_AICORE_EXCEPTION,
-                         what + ": byte " + std::to_string(byte) + " of allocation " +
-                             std::to_string(found.range->number) + " was never written");
-    }
+  const bool is_read = access == Access::kRead || access == Access::kReadAndWrite;
+  return is_strict() && is_read ? object_to_unwritten(*operand, find_unwritten(*operand), what)
+                                : ACL_SUCCESS;
+}
+
+Status expect_written(const Operand& operand, std::span<const std::int64_t> elements,
+                      const std::string& what) {
+  if (!is_strict() || operand.range == nullptr) return ACL_SUCCESS;
+  const auto base = static_cast<std::uint64_t>(operand.host - operand.range->host);
+  const std::uint64_t bits = bits_of(operand.view.type);
+  for (const std::int64_t element : elements) {
+    const auto place = static_cast<std::uint64_t>(operand.view.place_of(element));
+    const std::uint64_t byte =
+        operand.range->written->first_unwritten(base + place * bits / 8, (bits + 7) / 8);
+    ASCEND_TWIN_TRY(object_to_unwritten(operand, byte, what));
   }
   return ACL_SUCCESS;
 }

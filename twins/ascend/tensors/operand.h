@@ -20,12 +20,15 @@ struct Operand {
   bool saturates = false;
 };
 
-enum class Access : std::uint8_t { kRead, kWrite, kReadAndWrite };
+enum class Access : std::uint8_t { kRead, kReadInPart, kWrite, kReadAndWrite };
 
 /// Finds the memory that the view reaches. A freed or foreign address is a device exception
 /// (507015) with a sentence that names `what`; strict mode objects to bytes that were never
-/// written.
+/// written, unless they are read in part.
 Status open_operand(const View& view, Access access, const std::string& what, Operand* operand);
+/// Strict mode objects if one of these elements, by number in the view, was never written.
+Status expect_written(const Operand& operand, std::span<const std::int64_t> elements,
+                      const std::string& what);
 
 // Elements in logical order, whatever the layout.
 std::vector<double> read(const Operand& operand);

@@ -60,6 +60,7 @@ Status pick_rows(Kernel& kernel, std::size_t index, std::size_t out, std::int64_
         sources.push_back((outer * split.size + row) * split.inner + inner);
     }
   }
+  ASCEND_TWIN_TRY(expect_written(self, sources, kernel.call.describe(kSelf)));
   pick_elements(self, sources, kernel.operand(out));
   return ACL_SUCCESS;
 }
@@ -68,8 +69,8 @@ Status run(Kernel& kernel) {
   return pick_rows(kernel, kIndex, kOut, kernel.call.integer(kDimension));
 }
 
-constexpr Op kV2{.name = "GatherV2", .roles = "inio", .check = check_v2, .run = run};
-constexpr Op kSelect{.name = "IndexSelect", .roles = "inio", .check = check_select, .run = run};
+constexpr Op kV2{.name = "GatherV2", .roles = "pnio", .check = check_v2, .run = run};
+constexpr Op kSelect{.name = "IndexSelect", .roles = "pnio", .check = check_select, .run = run};
 
 /// An index for each element of the result.
 Status check_elements(Call& call) {
@@ -102,12 +103,13 @@ Status run_elements(Kernel& kernel) {
     from[axis] = indices[next++];
     return number_of(self.view.shape, from);
   });
+  ASCEND_TWIN_TRY(expect_written(self, sources, kernel.call.describe(kSelf)));
   pick_elements(self, sources, kernel.operand(kOut));
   return ACL_SUCCESS;
 }
 
 constexpr Op kElements{
-    .name = "Gather", .roles = "inio", .check = check_elements, .run = run_elements};
+    .name = "Gather", .roles = "pnio", .check = check_elements, .run = run_elements};
 }  // namespace gather
 
 namespace embedding {
@@ -124,7 +126,7 @@ Status run(Kernel& kernel) {
   return gather::pick_rows(kernel, kIndices, kOut, 0);
 }
 
-constexpr Op kOp{.name = "Embedding", .roles = "iio", .check = check, .run = run};
+constexpr Op kOp{.name = "Embedding", .roles = "pio", .check = check, .run = run};
 }  // namespace embedding
 
 }  // namespace
