@@ -11,6 +11,8 @@ namespace shunt::test::cann_faults_test {
 namespace {
 
 constexpr int kStride = kSanitized ? 7 : 1;
+/// More than a start and four runs have of each event.
+constexpr int kMost = 200;
 
 /// A setting of the twin, and the profile that meets all its places.
 struct Fault {
@@ -51,9 +53,8 @@ TEST_P(CannFaultsAtEachCall, GiveAnErrorOrTheRightResultAndLeaveNothingBehind) {
     expected = run->output(rows.result)->data;
   }
   registry_.reset();
-  int failed = 0, reached = 0;
-  // Once as many calls in a row change nothing, all are behind.
-  for (int n = 1, unchanged = 0; n < 100'000 && unchanged < 3; n += std::max(kStride, n / 50)) {
+  int failed = 0;
+  for (int n = 1; n < kMost; n += std::max(kStride, n / 20)) {
     twin_.restart();
     twin_.set(GetParam().setting, std::to_string(n));
     const Status status = start_and_run(rows, expected);
@@ -61,12 +62,9 @@ TEST_P(CannFaultsAtEachCall, GiveAnErrorOrTheRightResultAndLeaveNothingBehind) {
     twin_.set(GetParam().setting, "0");
     ASSERT_EQ(twin_.count(AscendCount::kObjections), 0U) << n << ": " << twin_.last_objection();
     EXPECT_EQ(twin_.live(), 0U) << n;
-    unchanged = status ? unchanged + 1 : 0;
     failed += status ? 0 : 1;
-    ++reached;
     if (!GetParam().may_fail) {
       EXPECT_EQ(error_of(status), "") << n;
-      unchanged = reached < 60 / kStride ? 0 : unchanged;
     }
   }
   EXPECT_EQ(failed > 0, GetParam().may_fail);
