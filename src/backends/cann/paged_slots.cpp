@@ -248,7 +248,7 @@ std::optional<View> PagedSlots::bias() const {
 
 View PagedSlots::gather(const View& cache) const {
   // In parts that the distances of rows and heads are multiples of.
-  constexpr std::int64_t kLeastBits = 256;
+  constexpr std::int64_t kLeastBits = 64;
   View from = cache;
   const auto part_of = [](const View& view) {
     std::int64_t part = view.size(0);
