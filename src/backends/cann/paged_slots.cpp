@@ -106,7 +106,8 @@ bool PagedSlots::prepare() {
   const View offsets = math.add(keys, ends.ends(), -1);
   const View too_few = calls_.temporary(DataType::kBool, {sequences_ + 1});
   calls_(kLtScalar, math.add(offsets, ends.begins()), 0.0F, too_few);
-  calls_.check_none(too_few.sliced(0, 0, sequences_), "a sequence has fewer keys than tokens");
+  calls_.check_none(too_few.sliced(0, 0, sequences_),
+                    "an index is out of range: a sequence has fewer keys than tokens");
 
   const View number = ends.of_tokens(tokens_);
   const View row = math.rows(number, sequences_ + 1);
@@ -150,10 +151,12 @@ void PagedSlots::check_blocks(const View& firsts, const View& keys) const {
   calls_(kInplaceMuls, below, -1.0F);
   const View excess = math.plus(ends, -static_cast<double>(slots_));
   calls_(kMaximum, excess, below, excess);
-  expect_at_most_0(excess, "a sequence has entries that are not in the block table");
+  expect_at_most_0(
+      excess, "an index is out of range: a sequence has entries that are not in the block table");
   if (node_.has_source(kMask)) {
     const auto columns = static_cast<double>(node_.sizes(kMask)[0]);
-    expect_at_most_0(math.plus(keys, -columns), "the mask has no column for a key");
+    expect_at_most_0(math.plus(keys, -columns),
+                     "an index is out of range: the mask has no column for a key");
   }
   if (entries_ == 0) return;
 
@@ -180,7 +183,8 @@ void PagedSlots::check_blocks(const View& firsts, const View& keys) const {
                 -static_cast<double>(rows_));
   const View outside = math.times(most, calls_.cast(is_outside, DataType::kFloat));
   calls_(kMaximum, beyond, outside, beyond);
-  expect_at_most_0(beyond, "a sequence has a block that is not in the cache");
+  expect_at_most_0(beyond,
+                   "an index is out of range: a sequence has a block that is not in the cache");
 }
 
 void PagedSlots::fill_rows() const {
