@@ -91,9 +91,9 @@ TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
   }
 }
 
-/// A product takes 20 MiB of workspace, so that some layers are left to the CPU.
+/// Each of two plans takes 20 MiB for workspace, so that some layers are left to the CPU.
 TEST_F(CannEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {
-  constexpr const char* kSmallDevice = "27262976";  // 26 MiB
+  constexpr const char* kSmallDevice = "50331648";  // 48 MiB
   SynthOptions shape;
   shape.width = shape.feed_forward = 256;
   shape.layers = 6;
