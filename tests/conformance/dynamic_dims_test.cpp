@@ -5,6 +5,7 @@
 #include "graph/reference.h"
 #include "shunt/ops.h"
 #include "shunt/registry.h"
+#include "support/ascend_twin.h"
 #include "support/cuda_twin.h"
 #include "support/graph_run.h"
 #include "support/tensor_io.h"
@@ -122,6 +123,16 @@ TEST(DynamicDims, UseTheActualSizesOfTheRunOnCuda) {
   if (!devices) GTEST_SKIP() << devices.error().message();
   expect_actual_sizes(*devices);
   EXPECT_TRUE(twin.findings().empty());
+}
+
+TEST(DynamicDims, UseTheActualSizesOfTheRunOnCann) {
+  AscendTwin twin;
+  if (!twin.there()) GTEST_SKIP() << "there is no twin of CANN in this build";
+  auto registry = Registry::create(twin.options());
+  ASSERT_TRUE(registry);
+  const auto devices = (*registry)->select(std::vector<std::string>{"cann0"});
+  if (!devices) GTEST_SKIP() << devices.error().message();
+  expect_actual_sizes(*devices);
 }
 
 }  // namespace

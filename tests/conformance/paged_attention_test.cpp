@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(CacheTypes, PagedAttentionOn,
                          testing::Combine(testing::Values("cpu0"), testing::ValuesIn(kCacheTypes)),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(OnTwins, PagedAttentionOn,
-                         testing::Combine(testing::Values("cuda0"),
+                         testing::Combine(testing::Values("cuda0", "cann0"),
                                           testing::Values(DType::kF16, DType::kQ8_0)),
                          name_of);
 

@@ -160,10 +160,22 @@ TEST_P(RecurrenceOn, FailsForAStateIdOutOfRange) {
     ASSERT_FALSE(status) << wrong;
     EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(status.error().message(), HasSubstr("gated_delta_net"));
+  }
+}
+
+using RecurrenceOnStoppingDevice = RecurrenceOn;
+
+TEST_P(RecurrenceOnStoppingDevice, LeavesStatesAloneForAnIdOutOfRange) {
+  const Kept kept = build(false);
+  for (const double wrong : {-1.0, 4.0, 1e9, -2147483648.0}) {
+    const auto run = start(kept, false, {1, wrong});
+    EXPECT_FALSE(run->plan().run()) << wrong;
     EXPECT_EQ(run->leaf(kept.cache)->data, values_for(kept, {})[kept.cache].data);
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Devices, RecurrenceOnStoppingDevice, testing::ValuesIn(kStoppingDevices),
+                         [](const auto& each) { return std::string(each.param); });
 INSTANTIATE_TEST_SUITE_P(Devices, RecurrenceOn, testing::ValuesIn(kTestedDevices),
                          [](const auto& each) { return std::string(each.param); });
 

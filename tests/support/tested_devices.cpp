@@ -5,9 +5,13 @@ namespace shunt::test {
 TestedDevices::TestedDevices(std::string_view name, int threads) {
   Options options;
   if (name.starts_with("cuda")) {
-    twin_.emplace();
-    if (!twin_->there()) return;
-    options = twin_->options();
+    cuda_.emplace();
+    if (!cuda_->there()) return;
+    options = cuda_->options();
+  } else if (name.starts_with("cann")) {
+    ascend_.emplace();
+    if (!ascend_->there()) return;
+    options = ascend_->options();
   }
   options.threads = threads;
   auto registry = Registry::create(options);

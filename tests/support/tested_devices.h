@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "shunt/registry.h"
+#include "support/ascend_twin.h"
 #include "support/cuda_twin.h"
 
 namespace shunt::test {
 
 /// Names of devices for the parameter of such a test.
-inline constexpr std::string_view kTestedDevices[] = {"cpu0", "cuda0"};
+inline constexpr std::string_view kTestedDevices[] = {"cpu0", "cuda0", "cann0"};
+/// Those that leave out what follows a bad index. Others compute it with the nearest good one.
+inline constexpr std::string_view kStoppingDevices[] = {"cpu0", "cuda0"};
 
 /// A device by name, then the CPU, which has `threads`. Graphs should run by ability
 /// (GraphRunOptions), as the rules of placement may prefer the CPU.
@@ -25,7 +28,8 @@ class TestedDevices {
   const std::vector<Device*>& list() const { return devices_; }
 
  private:
-  std::optional<CudaTwin> twin_;  // outlives the registry
+  std::optional<CudaTwin> cuda_;  // twins outlive the registry
+  std::optional<AscendTwin> ascend_;
   std::unique_ptr<Registry> registry_;
   std::vector<Device*> devices_;
 };
