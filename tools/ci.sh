@@ -299,6 +299,19 @@ cuda_step() {
   done
 }
 
+# Every case of every operation on every profile of the twin of CANN, in three orders of its work, with both layouts of the libraries.
+cann_step() {
+  local profile order layout=ascend
+  for profile in 910b 310p 310b; do
+    for order in eager lazy 3; do
+      ASCEND_TWIN_PROFILE=$profile ASCEND_TWIN_ORDER=$order ASCEND_TWIN_STRICT=abort build/release/bin/shunt check-ops --device cann0 \
+        --library cann=build/release/twins/$layout --set "cann.matmul=$([[ $profile == 910b ]] && echo f32 || echo f16)" >build/cann-ops
+      echo "$profile, $order, $layout: $(tail -n 1 build/cann-ops)"
+      [[ $layout == ascend ]] && layout=ascend-9.0 || layout=ascend
+    done
+  done
+}
+
 twin_step() {
   use_compiler_cache "${TMPDIR:-/tmp}"
   tools/prove-twin --flags cmake/compiler.cmake "$@"
@@ -397,6 +410,7 @@ ci() {
     step "the twins alone, with their own flags" tools/prove-twin
     step "each allocation fails" allocations_step
     step "CUDA: all profiles, three orders" cuda_step
+    step "CANN: all profiles, three orders" cann_step
     step "PTX: assembled for all targets" tools/check-ptx build/release
     step "tidy: all files" tools/check-tidy --all .
     step "clang: build" build_step clang --

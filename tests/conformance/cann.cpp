@@ -32,8 +32,6 @@ std::vector<Exclusion> exclusions() {
     for (const char* type : kTypes)
       made.push_back({op, type, "the libraries have no operators for these blocks"});
   }
-  for (const char* type : {"Q4_0", "Q8_0"})
-    made.push_back({"attention", type, "keys and values are not decoded"});
   return made;
 }
 

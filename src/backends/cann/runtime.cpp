@@ -133,6 +133,7 @@ Result<std::shared_ptr<VendorLibrary>> open_layouts(const Options& options) {
   if (whole) return whole;
   auto split = VendorLibrary::open(runtime_of(kSplit), options);
   if (split) return split;
+  if (whole.error().message() == split.error().message()) return whole;
   return fail(ErrorCode::kNotFound, "{}; or as separate libraries: {}", whole.error().message(),
               split.error().message());
 }
