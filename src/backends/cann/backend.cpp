@@ -52,6 +52,7 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   if (devices.empty()) return fail(ErrorCode::kUnsupported, "{}", note);
   if (parsed.peers) {
     std::vector<CannDevice*> all;
+    all.reserve(devices.size());
     for (const auto& device : devices) all.push_back(device.get());
     CannDevice::connect(all);
   }

@@ -243,6 +243,7 @@ class Calls {
   }
   static std::vector<View> without_memory(const std::vector<View>& views) {
     std::vector<View> made;
+    made.reserve(views.size());
     for (const View& view : views) made.push_back(without_memory(view));
     return made;
   }

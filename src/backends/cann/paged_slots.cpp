@@ -33,7 +33,8 @@ Seen seen_of(Calls& calls, const PagedAttentionParams& params, const View& posit
     return numbers;
   };
   const auto window = static_cast<double>(params.window);
-  const auto half = static_cast<double>(params.window / 2);
+  const std::int64_t half_window = params.window / 2;
+  const auto half = static_cast<double>(half_window);
   const View next = math.plus(positions, 1);
   switch (params.span) {
     case AttentionSpan::kCausal:
@@ -217,7 +218,7 @@ std::optional<View> PagedSlots::bias() const {
   const std::int64_t mask = has_mask ? std::int64_t{node_.source_id(kMask)} : -1;
   const auto [made, is_new] = calls_.shared(fmt::format("bias {} {} {}", mask, has_distances, key_),
                                             type, {slots_, tokens_, heads});
-  const View bias = made.reshaped({slots_, tokens_, heads, 1});
+  View bias = made.reshaped({slots_, tokens_, heads, 1});
   if (!is_new) return bias;
 
   RowMath math(calls_);

@@ -85,6 +85,7 @@ class CannProgram final : public Program {
     if (parts_->constants) memory.constants = parts_->constants->address();
     if (!plan.faults.empty()) {
       std::vector<std::string> names;
+      names.reserve(plan.faults.size());
       for (const FaultText& fault : plan.faults)
         names.push_back(parts_->graph.describe(fault.node));
       SHUNT_ASSIGN(binding->faults,

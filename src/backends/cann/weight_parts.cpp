@@ -8,7 +8,7 @@ WeightParts weight_parts(const Operands& node, std::size_t source) {
   const Tensor& tensor = node.tensor(source);
   const WeightLayout layout = layout_of(tensor);
   const Sizes sizes = node.sizes(source);
-  const DevicePointer data = node.data(source);
+  auto* const data = node.data(source);
   return {{layout.code, {sizes[0], sizes[1], sizes[2]}, data},
           {DataType::kFloat16,
            {sizes[0] / kScaledElements, sizes[1], sizes[2]},

@@ -1,5 +1,7 @@
 // Ops that write a source into memory that is there, converted to its type.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "backends/cann/conversions.h"
 #include "backends/cann/kernel.h"
@@ -84,7 +86,7 @@ class SetRows final : public Copy {
   /// All slices have the same indices: a call for the whole, in the order of its memory.
   static void write_common(Calls& calls, const View& dst, const View& ids, const View& rows) {
     std::array<std::size_t, kMaxDims> order = {0, 1, 2, 3};
-    std::ranges::stable_sort(order, {}, [&](std::size_t d) { return dst.stride(d); });
+    std::ranges::sort(order, {}, [&](std::size_t d) { return std::pair(dst.stride(d), d); });
     const auto in_order = [&](const View& view) {
       return view.permuted({order[0], order[1], order[2], order[3]});
     };

@@ -116,9 +116,9 @@ struct MoveRow {
   void (*compute)(Calls& calls, const Moved& moved);
 };
 constexpr std::array kMoveRows = {MoveRow{cont_op, copy_all}, MoveRow{dup_op, copy_all},
-                              MoveRow{repeat_op, repeat}, MoveRow{roll_op, roll},
-                              MoveRow{concat_op, concat}, MoveRow{pad_op, pad},
-                              MoveRow{diag_op, diag},     MoveRow{tri_op, tri}};
+                                  MoveRow{repeat_op, repeat}, MoveRow{roll_op, roll},
+                                  MoveRow{concat_op, concat}, MoveRow{pad_op, pad},
+                                  MoveRow{diag_op, diag},     MoveRow{tri_op, tri}};
 
 class Move final : public CannKernel {
  public:

@@ -22,6 +22,7 @@ class RepeatBack final : public CannKernel {
     }
     if (times.empty()) return calls.copy(result, dy);
     std::vector<std::int64_t> dims;
+    dims.reserve(times.size());
     for (const std::size_t d : times) dims.push_back(dy.vendor_dim(d));
     calls(kReduceSum, dy, dims, false, DataType::kFloat, result);
   }

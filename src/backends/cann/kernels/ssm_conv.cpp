@@ -40,7 +40,7 @@ class ShortConvolution {
 
   /// [D, K - 1, S]
   View states_of_sequences() {
-    const View states = node_.source(kStates).without(3);
+    View states = node_.source(kStates).without(3);
     if (!node_.has_source(kIds)) return states;
     const View rows = calls_.indices(node_.source(kIds), node_.source_id(kIds), states.size(2));
     if (!states.is_empty())
@@ -52,7 +52,7 @@ class ShortConvolution {
 
   /// The sum of weights and inputs(k), [D, ..], of tap k.
   template <class Inputs>
-  View sum_taps(View::Dims sizes, Inputs inputs) {
+  View sum_taps(const View::Dims& sizes, const Inputs& inputs) {
     const View weights = calls_.contiguous(node_.source(kW).transposed());
     const View sum = calls_.temporary(kTapNumber, sizes);
     const View product = calls_.temporary(kTapNumber, sizes);
@@ -89,7 +89,7 @@ class ShortConvolution {
     calls_.fill(table.sliced(1, rows, 1), Scalar(0.0F));
     const auto [inputs, states] = find_rows();
     if (tokens_ > 0) {
-      const View input = calls_.temporary(kTapNumber, {channels_, tokens_});
+      View input = calls_.temporary(kTapNumber, {channels_, tokens_});
       const View y = sum_taps({channels_, tokens_}, [&, of_taps = inputs](std::int64_t k) {
         select_rows(calls_, table, of_taps.sliced(0, k * tokens_, tokens_), input);
         return input;
