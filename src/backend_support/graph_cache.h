@@ -52,6 +52,14 @@ class GraphCache {
     return &entries_.back().captured;
   }
 
+  /// Drops the graph that was used longest ago. False if there is none.
+  bool drop_oldest() {
+    if (entries_.empty()) return false;
+    ++counts_.evictions;
+    entries_.erase(std::ranges::min_element(entries_, {}, &Entry::used));
+    return true;
+  }
+
   const GraphCacheCounts& counts() const { return counts_; }
   std::size_t size() const { return entries_.size(); }
 

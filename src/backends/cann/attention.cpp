@@ -128,6 +128,13 @@ class Attention {
     const View y = calls_.temporary(DataType::kFloat, sizes);
     values_.multiply(weights, of_piece(v_, piece, false), as_rows(y));
     if (spoiled_) spoil(y, weights, piece);
+    if (in_.hidden) {
+      // A weight of 0 times something that is not a number. A sum of weights is at least 1 where
+      // a key is seen.
+      const View sees_none = calls_.temporary(DataType::kBool, sums.rows.sizes());
+      calls_(kLeScalar, sums.rows, 0.5F, sees_none);
+      calls_(kInplaceMaskedFillScalar, y, sees_none, 0.0F);
+    }
     const View to = part_of(result_, piece, group_);
     if (values_.is_narrow()) {
       if (!sinks) return calls_.copy(to, y);

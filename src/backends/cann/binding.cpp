@@ -57,7 +57,8 @@ Status CannBinding::call(const DeviceContext& context, StreamHandle stream, cons
     if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
       return fail(ErrorCode::kCancelled, "cancelled");
     const NodeView view(parts_->graph, node.id, parts_->memory);
-    const Operands operands(view, node.sources, node.result, &args.dynamic_dims, addresses);
+    const Operands operands(view, node.sources, node.result, &args.dynamic_dims, addresses,
+                            parts_->writes);
     if (operands.is_empty()) continue;
     calls.begin(node.id);
     node.kernel->compute(calls, operands, parts_->target);

@@ -47,6 +47,7 @@ struct ProgramParts {
   const Graph& graph;
   const CannTarget& target;
   std::vector<PreparedNode> nodes;
+  std::vector<MemoryWrite> writes = {};
   CallPlan plan;
   std::unique_ptr<Allocation> constants = nullptr;
   MemoryOfLeaves memory = {};

@@ -111,8 +111,8 @@ void Calls::fill(const View& to, const Scalar& value) {
   (*this)(kInplaceFillScalar, to, value);
 }
 
-View Calls::indices(const View& ids, NodeId node, std::int64_t count) {
-  const std::string key = fmt::format("indices of {} below {}", node, count);
+View Calls::indices(const View& ids, const std::string& content, std::int64_t count) {
+  const std::string key = fmt::format("indices of {} below {}", content, count);
   const auto [clamped, is_new] = shared(key, DataType::kInt32, ids.sizes());
   if (!is_new) return clamped;
   View narrow = contiguous(ids);
@@ -179,7 +179,7 @@ bool Calls::Call::is_answered() {
 void Calls::Call::use(const PhaseAnswer& answer) {
   calls_.plan_.workspace = std::max<std::size_t>(calls_.plan_.workspace, answer.workspace);
   if (answer.status == kSuccess) return;
-  calls_.refusal_ = is_refusal(answer.status) ? Refusal::kVendorFunction : Refusal::kMemory;
+  calls_.refusal_ = Refusal::kVendorFunction;
   calls_.fail(shunt::fail(ErrorCode::kUnsupported, "{}", answer.text));
 }
 
@@ -188,6 +188,7 @@ void Calls::Call::finish(const First& first) {
   std::optional<DeviceContext::Current> current;
   if (!calls_.launches_) current.emplace(context);
   if (!created_) {
+    calls_.refusal_ = Refusal::kMemory;
     return calls_.fail(
         shunt::fail(ErrorCode::kOutOfMemory, "the operands of aclnn{} got no descriptor", name_));
   }
@@ -197,14 +198,18 @@ void Calls::Call::finish(const First& first) {
   const std::string function = fmt::format("aclnn{}GetWorkspaceSize", name_);
   if (!calls_.launches_) {
     PhaseAnswer answer = {status, {}, workspace};
-    if (status != kSuccess) {
-      answer.text = to_text(context.runtime().error(status, function));
+    const Status checked = context.check(status, function);
+    if (!checked) {
+      answer.text = to_text(checked.error());
     } else if (executor != nullptr) {
       (void)context.symbols().destroy_executor(executor);
     }
     destroy_descriptors();
-    // Errors of a full machine may pass.
-    if (status == kSuccess || is_refusal(status)) context.keep_answer(key_, answer);
+    if (!checked && !is_refusal(status)) {  // of a full machine, or a lost device: it may pass
+      calls_.refusal_ = Refusal::kMemory;
+      return calls_.fail(checked.error());
+    }
+    context.keep_answer(key_, answer);
     return use(answer);
   }
   if (status != kSuccess) {
@@ -273,7 +278,7 @@ void Calls::Call::add_text(const std::optional<std::vector<std::int64_t>>& value
   key_ += "none;";
 }
 void Calls::Call::add_text(const char* text) {
-  key_ += text;
+  if (!calls_.launches_) key_.append(text).push_back(';');
 }
 void Calls::Call::add_text(std::int64_t value) {
   if (!calls_.launches_) fmt::format_to(std::back_inserter(key_), "{};", value);

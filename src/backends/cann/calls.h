@@ -153,9 +153,9 @@ class Calls {
   View contiguous(const View& from);
   /// Copies and converts: sizes are equal.
   void copy(const View& to, const View& from);
-  /// Indices as Int32 in [0, count). Others become the nearest, and fail the run. `node`: whose
-  /// result they are.
-  View indices(const View& ids, NodeId node, std::int64_t count);
+  /// Indices as Int32 in [0, count). Others become the nearest, and fail the run. `content`:
+  /// Operands::content().
+  View indices(const View& ids, const std::string& content, std::int64_t count);
   /// `text` is the same at all sizes.
   /// Fails the run if an element of `bad`, Bool or Int32 0 and 1, is not 0. `text`: the reason.
   void check_none(const View& bad, const std::string& text);
@@ -167,7 +167,9 @@ class Calls {
   /// One call on its way.
   class Call {
    public:
-    Call(Calls& calls, const char* name) : calls_(calls), name_(name) {}
+    Call(Calls& calls, const char* name) : calls_(calls), name_(name) {
+      if (!calls.launches_) key_.append(name).push_back('(');
+    }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
     ~Call();

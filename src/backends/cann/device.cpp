@@ -55,7 +55,8 @@ Result<std::unique_ptr<CannDevice>> CannDevice::create(const std::shared_ptr<Run
   info.twin = runtime->is_twin();
   info.asynchronous = true;
   const bool captures = options.graph && chip.graphs && runtime->has(kGraphsFeature);
-  if (captures) info.dynamic_dim_granularity = kGraphRows;
+  // Only runs with the same sizes come again.
+  if (captures || options.executors > 0) info.dynamic_dim_granularity = kGraphRows;
   info.speed = DeviceSpeed{.operations_per_second = chip.operations_per_second,
                            .bytes_per_second = chip.bytes_per_second};
   return std::unique_ptr<CannDevice>(new CannDevice(std::move(context), std::move(info), options));

@@ -26,7 +26,7 @@ Result<std::shared_ptr<DeviceContext>> DeviceContext::create(std::shared_ptr<Run
 }
 
 DeviceContext::~DeviceContext() {
-  if (!is_set_) return;
+  if (!is_set_ || health_->is_hung()) return;  // calls for a hung device may block
   const Current current(*this);
   (void)symbols().reset_device(device_);
 }

@@ -12,6 +12,14 @@ Sizes Operands::sizes_of(const Tensor& tensor) const {
   return dims_ == nullptr ? max_sizes(tensor.shape) : actual_sizes(tensor, *dims_);
 }
 
+std::string Operands::content(std::size_t i) const {
+  const NodeId storage = view_.graph().node(sources_[i]).storage;
+  const auto before = std::ranges::count_if(writes_, [&](const MemoryWrite& write) {
+    return write.storage == storage && write.writer < result_;
+  });
+  return fmt::format("{}/{}", sources_[i], before);
+}
+
 bool Operands::is_empty() const {
   const Sizes sizes = result_sizes();
   return std::ranges::any_of(sizes, [](std::int64_t size) { return size == 0; });

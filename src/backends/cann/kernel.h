@@ -12,6 +12,12 @@
 
 namespace shunt::cann {
 
+/// A node of a segment that writes into the memory of another one.
+struct MemoryWrite {
+  NodeId storage = 0;
+  NodeId writer = 0;
+};
+
 /// The operands of a node at the sizes of a run. Views have the four dimensions of a tensor.
 class Operands {
  public:
@@ -20,13 +26,15 @@ class Operands {
   /// `sources`, `result`: of the node, or of the nodes that are fused with it. `addresses`: by node
   /// id, or none.
   Operands(const NodeView& view, std::span<const NodeId> sources, NodeId result,
-           const DynamicDimValues* dims, std::span<const DevicePointer> addresses)
+           const DynamicDimValues* dims, std::span<const DevicePointer> addresses,
+           std::span<const MemoryWrite> writes = {})
       : view_(view),
         sources_(sources),
         result_(result),
         result_tensor_(&view.graph().node(result).result),
         dims_(dims),
-        addresses_(addresses) {}
+        addresses_(addresses),
+        writes_(writes) {}
 
   const NodeView& view() const { return view_; }
   template <class P>
@@ -34,6 +42,9 @@ class Operands {
     return view_.params<P>();
   }
   NodeId source_id(std::size_t i) const { return sources_[i]; }
+  /// Names what a source holds when this node reads it: the node, and how often the segment has
+  /// written into its memory before. For keys of what several nodes share.
+  std::string content(std::size_t i) const;
   bool has_source(std::size_t i) const { return i < sources_.size() && sources_[i] != kNoNode; }
   const Tensor& tensor(std::size_t i) const { return view_.graph().node(sources_[i]).result; }
   const Tensor& result_tensor() const { return result_tensor_ ? *result_tensor_ : view_.result(); }
@@ -64,6 +75,7 @@ class Operands {
   const Tensor* result_tensor_ = nullptr;
   const DynamicDimValues* dims_ = nullptr;
   std::span<const DevicePointer> addresses_;
+  std::span<const MemoryWrite> writes_;
 };
 
 class CannKernel : public Kernel<CannTarget> {

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Keys of runs that are remembered to see whether they come again.
-constexpr std::size_t kMostSeen = 64;
+constexpr std::size_t kMostSeen = 1024;
 /// Products of more columns are of a prompt: its launches cost little beside its work.
 constexpr std::int64_t kMostStepColumns = 64;
 
@@ -186,6 +186,7 @@ CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannO
       captures_(options.graph && context_->runtime().chip().graphs &&
                 context_->runtime().has(kGraphsFeature)),
       captures_prompts_(options.prefill_graph),
+      most_graphs_(options.graphs),
       graphs_(options.graphs),
       recordings_(options.graphs),
       most_executors_(options.executors) {}
@@ -231,7 +232,13 @@ Status CannStream::run(std::uint64_t, Binding& any, const RunArgs& args) {
   if (!captures_prompts_ && binding.columns(args.dynamic_dims) > kMostStepColumns)
     return call(binding, args);
   const GraphKey key = {binding.number(), args.dynamic_dims};
-  if (std::ranges::find(seen_, key) != seen_.end()) {
+  const auto seen = std::ranges::find(seen_, key);
+  if (seen != seen_.end()) {
+    // More segments of a step than graphs: keeping the last ones would drop those that come next.
+    const auto before = std::count_if(seen_.begin(), seen, [&](const GraphKey& each) {
+      return each.dynamic_dims == key.dynamic_dims;
+    });
+    if (static_cast<std::size_t>(before) >= most_graphs_) return call(binding, args);
     return captures_ ? run_captured(binding, args, key) : run_again(binding, args, key);
   }
   if (seen_.size() == kMostSeen) seen_.erase(seen_.begin());
@@ -279,23 +286,32 @@ Status CannStream::run_again(CannBinding& binding, const RunArgs& args, const Gr
   }
   if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
     return fail(ErrorCode::kCancelled, "cancelled");
-  return binding.repeat(*context_, state_->handle(), **recording.value());
+  Status repeated = binding.repeat(*context_, state_->handle(), **recording.value());
+  if (!repeated) state_->run_failed();
+  return repeated;
 }
 
 Status CannStream::run_captured(CannBinding& binding, const RunArgs& args, const GraphKey& key) {
   if (args.cancel != nullptr && args.cancel->load(std::memory_order_relaxed))
     return fail(ErrorCode::kCancelled, "cancelled");
-  const auto model = graphs_.find(key, [&] { return capture(binding, args); });
+  if (std::ranges::find(unrepeatable_, key.binding) != unrepeatable_.end())
+    return call(binding, args);
+  auto model = graphs_.find(key, [&] { return capture(binding, args); });
+  // Captured models take streams of the device: with fewer of them there may be room.
+  while (!model && model.error().code() == ErrorCode::kOutOfMemory && graphs_.drop_oldest())
+    model = graphs_.find(key, [&] { return capture(binding, args); });
   if (!model) {
     // A failed capture costs only speed.
-    std::erase(seen_, key);
-    if (const Status lost = context_->health()->check(); !lost) return lost;
-    captures_ = false;
+    SHUNT_TRY(context_->health()->check());
+    unrepeatable_.push_back(key.binding);
     return call(binding, args);
   }
-  return context_->check(
+  Status executed = context_->check(
       context_->symbols().execute_model((*model)->get()->handle(), state_->handle()),
       name_of<&Symbols::execute_model>());
+  if (executed || executed.error().code() != ErrorCode::kOutOfMemory) return executed;
+  unrepeatable_.push_back(key.binding);
+  return call(binding, args);
 }
 
 Result<std::shared_ptr<CapturedModel>> CannStream::capture(CannBinding& binding,
@@ -314,6 +330,8 @@ Result<std::shared_ptr<CapturedModel>> CannStream::capture(CannBinding& binding,
   if (handle != nullptr) model = kept(std::make_unique<CapturedModel>(context_, handle));
   SHUNT_TRY(called);
   SHUNT_TRY(ended);
+  if (model == nullptr)
+    return fail(ErrorCode::kDevice, "{} gave no model", name_of<&Symbols::capture_end>());
   return model;
 }
 
@@ -408,8 +426,12 @@ Status CannStream::record(NativeEvent& event) {
 Result<bool> CannStream::wait_for(NativeEvent& event) {
   const auto* const own = dynamic_cast<const CannEvent*>(&event);
   if (own == nullptr || &own->context().runtime() != &context_->runtime()) return false;
+  SHUNT_TRY(context_->health()->check());
+  state_->touch();
+  const DeviceContext::Current current(*context_);
+  // The error may be that of the event's device: then the host waits, and finds out.
+  if (context_->symbols().wait_event(state_->handle(), own->handle()) != kSuccess) return false;
   if (const auto recorded_by = own->stream()) state_->add_awaited(recorded_by);
-  SHUNT_TRY(submit<&Symbols::wait_event>(state_->handle(), own->handle()));
   return true;
 }
 

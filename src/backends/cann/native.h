@@ -125,6 +125,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   bool captures_;  // steps that come again; else their executors are kept
   bool captures_prompts_;
   bool is_capturing_ = false;
+  std::size_t most_graphs_;
   GraphCache<std::shared_ptr<CapturedModel>> graphs_;
   GraphCache<std::shared_ptr<Recording>> recordings_;
   std::size_t most_executors_;

@@ -59,7 +59,7 @@ constexpr std::array kOptions = {
     BackendOption{"executors",
                   "executors of a step that are kept to be used again where it is not captured: "
                   "0 to 100000",
-                  check_executors, "1024"},
+                  check_executors, "16384"},
     BackendOption{"fuse", "fuse operations where CANN has an operator for several: on, off",
                   check_on_off, "on"},
     BackendOption{"graph", "capture repeated steps as graphs and replay them: on, off",

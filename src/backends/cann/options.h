@@ -13,10 +13,10 @@
 namespace shunt::cann {
 
 struct CannOptions {
-  bool graph = true;             ///< capture steps and replay them
-  bool prefill_graph = false;    ///< those of many tokens, too
-  std::size_t graphs = 12;       ///< captured ones of a stream
-  std::size_t executors = 1024;  ///< of a run that are kept to be used again
+  bool graph = true;              ///< capture steps and replay them
+  bool prefill_graph = false;     ///< those of many tokens, too
+  std::size_t graphs = 12;        ///< captured ones of a stream
+  std::size_t executors = 16384;  ///< of a run that are kept to be used again
   CubeMath f32_products = CubeMath::kKeep;
   bool pinned = true;  ///< copies by way of pinned host memory
   bool fuse = true;    ///< nodes into one operator

@@ -71,7 +71,7 @@ PagedSlots::PagedSlots(Calls& calls, const Operands& node)
       tokens_(node.sizes(0)[2]) {
   const std::int64_t columns = node.has_source(kMask) ? node.sizes(kMask)[0] : -1;
   key_ = fmt::format("of {} by {} in blocks of {}, {} {}, {} rows, {} tokens, {} columns",
-                     node.source_id(kSequences), node.source_id(kTable), params_.block,
+                     node.content(kSequences), node.content(kTable), params_.block,
                      static_cast<int>(params_.span), params_.window, rows_, tokens_, columns);
 }
 
@@ -215,7 +215,7 @@ std::optional<View> PagedSlots::bias() const {
   if (!has_mask && !has_distances) return std::nullopt;
   const std::int64_t heads = has_mask ? node_.sizes(kMask)[2] : 1;
   const DataType type = has_mask && !has_distances ? node_.source(kMask).type() : DataType::kFloat;
-  const std::int64_t mask = has_mask ? std::int64_t{node_.source_id(kMask)} : -1;
+  const std::string mask = has_mask ? node_.content(kMask) : "none";
   const auto [made, is_new] = calls_.shared(fmt::format("bias {} {} {}", mask, has_distances, key_),
                                             type, {slots_, tokens_, heads});
   View bias = made.reshaped({slots_, tokens_, heads, 1});

@@ -52,7 +52,7 @@ Status plan_calls(ProgramParts& parts) {
     Calls calls(*parts.target.context, parts.plan);
     for (const PreparedNode& node : parts.nodes) {
       const NodeView view(parts.graph, node.id, parts.memory);
-      const Operands operands(view, node.sources, node.result, &dims, {});
+      const Operands operands(view, node.sources, node.result, &dims, {}, parts.writes);
       if (operands.is_empty()) continue;
       calls.begin(node.id);
       node.kernel->compute(calls, operands, parts.target);
@@ -107,10 +107,14 @@ Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table
                                          const CannTarget& target, DeviceMemory& memory,
                                          std::span<const Pattern> patterns) {
   const shunt::Fusions<CannKernel> fusions(segment, patterns, [](const Fused&) { return true; });
-  auto parts = std::make_shared<ProgramParts>(ProgramParts{segment.graph, target, {}, {}});
+  auto parts = std::make_shared<ProgramParts>(ProgramParts{segment.graph, target, {}, {}, {}});
   parts->memory_kinds.assign(segment.memory.begin(), segment.memory.end());
   parts->memory = parts->memory_kinds;
   Needs needs;
+  for (const NodeId id : segment.nodes) {
+    const Node& node = segment.graph.node(id);
+    if (node.writes_storage) parts->writes.push_back({node.storage, id});
+  }
   for (const NodeId id : segment.nodes) {
     if (fusions.is_inside(id)) continue;
     PreparedNode node = {.id = id, .result = id, .sources = segment.graph.node(id).sources};

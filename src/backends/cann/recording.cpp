@@ -20,6 +20,7 @@ void Recording::give_up() {
 
 void Recording::clear() {
   if (launches_.empty()) return;
+  if (context_->health()->is_hung()) return launches_.clear();  // calls may block
   const DeviceContext::Current current(*context_);
   for (Launch& launch : launches_) {
     (void)context_->symbols().destroy_executor(launch.executor);

@@ -49,12 +49,12 @@ RecurrenceUnits::RecurrenceUnits(Calls& calls, const Operands& node,
   units_ = count_units(tokens_, sequences_, has_ends_);
   steps_ = std::min(tokens_, kUnitTokens);
   if (has_ends_ && sequences_ > 0 && tokens_ > 0)
-    find_rows(node.source(sources.states + 2), node.source_id(sources.states + 2));
+    find_rows(node.source(sources.states + 2), node.content(sources.states + 2));
 }
 
 // ---- rows of sequences with ends
 
-void RecurrenceUnits::find_rows(const View& given, NodeId ends) {
+void RecurrenceUnits::find_rows(const View& given, const std::string& ends) {
   bool is_first = false;
   const auto row = [&](const char* name, std::int64_t size) {
     const auto [view, is_new] = calls_.shared(
@@ -200,7 +200,7 @@ View RecurrenceUnits::sequence_states() {
   const std::size_t ids = sources_.states + 1;
   if (node_.has_source(ids)) {
     const std::int64_t count = states.size(3);
-    const View rows = calls_.indices(node_.source(ids), node_.source_id(ids), count);
+    const View rows = calls_.indices(node_.source(ids), node_.content(ids), count);
     if (count == 0) {  // the run fails
       states = calls_.temporary(kNumber, with_last(states.sizes(), sequences_));
       calls_.fill(states, Scalar(0.0F));

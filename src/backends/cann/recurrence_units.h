@@ -70,7 +70,7 @@ class RecurrenceUnits {
     View last;    ///< [S], of units
     View output;  ///< [T], of units * steps tokens, and zeros
   };
-  void find_rows(const View& given, NodeId ends);
+  void find_rows(const View& given, const std::string& ends);
   void fill_rows(const View& given);
   View sequence_states();
   View outputs() const;

@@ -208,8 +208,8 @@ View seconds_of_pairs(const View& rows, const RopeParams& params) {
 RopeTables rope_tables(Calls& calls, const Operands& node, float direction, RopeSines sines) {
   const auto& params = node.params<RopeParams>();
   const std::int64_t tokens = node.sizes(1)[0];
-  const std::int64_t factors = node.has_source(2) ? std::int64_t{node.source_id(2)} : -1;
-  const std::string key = fmt::format("of the angles at {} by {}, {} {},{}", node.source_id(1),
+  const std::string factors = node.has_source(2) ? node.content(2) : "none";
+  const std::string key = fmt::format("of the angles at {} by {}, {} {},{}", node.content(1),
                                       factors, direction, static_cast<int>(sines), text_of(params));
   const View::Dims sizes = {params.dims, tokens};
   const auto [cosines, is_new] = calls.shared("cosines " + key, DataType::kFloat, sizes);

@@ -67,6 +67,8 @@ constexpr std::array kCodes = {
                "add the user to the group HwHiAiUser, which may open the device"},
     VendorCode{kNoEventResource, "ACL_ERROR_RT_NO_EVENT_RESOURCE", ErrorCode::kOutOfMemory},
     VendorCode{kNoStreamResource, "ACL_ERROR_RT_NO_STREAM_RESOURCE", ErrorCode::kOutOfMemory},
+    VendorCode{207009, "ACL_ERROR_RT_NO_NOTIFY_RESOURCE", ErrorCode::kOutOfMemory},
+    VendorCode{207010, "ACL_ERROR_RT_NO_MODEL_RESOURCE", ErrorCode::kOutOfMemory},
     VendorCode{kDeviceOutOfMemory, "ACL_ERROR_RT_DEVICE_OOM", ErrorCode::kOutOfMemory},
     VendorCode{kLostHeartbeat, "ACL_ERROR_RT_LOST_HEARTBEAT"},
     VendorCode{kAiCoreException, "ACL_ERROR_RT_AICORE_EXCEPTION"},
@@ -195,7 +197,11 @@ Status Runtime::initialize() {
       const ConfigFile config(kConfig);
       const Status32 status = symbols_.init(config.path());
       users.initialized = status == kSuccess;
-      if (status != kRepeatedInit) SHUNT_TRY(check(status, name_of<&Symbols::init>()));
+      if (status != kRepeatedInit) {
+        SHUNT_TRY(check(status, name_of<&Symbols::init>()));
+      } else if (symbols_.init_ops != nullptr) {
+        (void)symbols_.init_ops(config.path());  // somebody else's settings may lack it
+      }
     }
     ++users.count;
     initialized_ = true;

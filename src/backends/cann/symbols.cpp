@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::array kSymbolTable = {
     symbol<&Symbols::init>("aclInit"),
+    symbol<&Symbols::init_ops>("aclnnInit", "8.0"),
     symbol<&Symbols::finalize>("aclFinalize"),
     symbol<&Symbols::finalize_reference>("aclFinalizeReference", "9.0"),
     symbol<&Symbols::recent_message>("aclGetRecentErrMsg"),

@@ -14,6 +14,7 @@ namespace shunt::cann {
 struct Symbols {
   // Runtime.
   Status32 (*init)(const char* config) = nullptr;
+  Status32 (*init_ops)(const char* config) = nullptr;
   Status32 (*finalize)() = nullptr;
   Status32 (*finalize_reference)(std::uint64_t* count) = nullptr;
   const char* (*recent_message)() = nullptr;

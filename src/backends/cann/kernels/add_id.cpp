@@ -12,7 +12,7 @@ class AddId final : public CannKernel {
 
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     const View b = node.source(1).without(3).without(2);
-    const View ids = calls.indices(node.source(2), node.source_id(2), b.size(1));
+    const View ids = calls.indices(node.source(2), node.content(2), b.size(1));
     const View y = node.result();
     const View rows = calls.temporary(b.type(), y.sizes());
     calls(kIndexSelect, b, b.vendor_dim(1), ids.reshaped({ids.elements()}),

@@ -61,7 +61,7 @@ class SetRows final : public Copy {
     const StoredTensor to = stored_result(node);
     if (std::ranges::find(from.sizes, 0) != from.sizes.end()) return;
     const View dst = moved_view(to, calls.chip());
-    const View ids = calls.indices(node.source(2), node.source_id(2), to.sizes[1]);
+    const View ids = calls.indices(node.source(2), node.content(2), to.sizes[1]);
     const View rows = converted(calls, from, to.type, dst.type());
     if (ids.size(1) == 1 && ids.size(2) == 1) {
       write_common(calls, dst, ids, rows);

@@ -33,7 +33,7 @@ class GetRows final : public CannKernel {
   void compute(Calls& calls, const Operands& node, const CannTarget&) const override {
     const StoredTensor table = stored_source(node, 0);
     const StoredTensor result = stored_result(node);
-    const View ids = calls.indices(node.source(1), node.source_id(1), table.sizes[1]);
+    const View ids = calls.indices(node.source(1), node.content(1), table.sizes[1]);
     if (is_rearranged(node.view(), 0)) {
       const View flat = ids.reshaped({ids.elements()});
       const WeightParts rows = pick_matrices(calls, weight_parts(node, 0).rows(), flat);

@@ -26,7 +26,7 @@ class GetRowsBack final : public CannKernel {
       calls.fill(dx, 0.0F);
       const View dy = calls.contiguous(node.source(0).without(3).without(2));
       if (dy.is_empty()) return;
-      const View ids = calls.indices(node.source(1), node.source_id(1), dx.size(1));
+      const View ids = calls.indices(node.source(1), node.content(1), dx.size(1));
       const View row = calls.temporary(dx.type(), {dx.size(0), 1});
       const View sum = calls.temporary(dx.type(), row.sizes());
       for (std::int64_t i = 0; i < dy.size(1); ++i) {

@@ -2,6 +2,7 @@
 
 #include "backends/cann/kernel.h"
 #include "backends/cann/products.h"
+#include "backends/cann/whole.h"
 #include "shunt/ops/matrix.h"
 
 namespace shunt::cann {
@@ -33,7 +34,9 @@ class Matmul final : public CannKernel {
     const ProductNumbers numbers = product_numbers(node.dtype(kW), target);
     if (is_rearranged(node.view(), kW)) {
       const View x = calls.contiguous(product_factor(calls, node.source(kX), DataType::kFloat16));
-      return multiply(calls, weight_parts(node, kW), x.merged(2).merged(1), y.merged(2).merged(1));
+      return write_whole(calls, y, [&](const View& whole) {
+        multiply(calls, weight_parts(node, kW), x.merged(2).merged(1), whole.merged(2).merged(1));
+      });
     }
     const View x = product_factor(calls, node.source(kX), numbers.type);
     if (!has_blocks(node.dtype(kW))) {

@@ -5,6 +5,7 @@
 
 #include "backends/cann/kernel.h"
 #include "backends/cann/products.h"
+#include "backends/cann/whole.h"
 #include "shunt/ops/matrix.h"
 
 namespace shunt::cann {
@@ -235,9 +236,17 @@ class MatmulId final : public CannKernel {
     const ProductNumbers numbers = product_numbers(node.dtype(kExpertW), target);
     const Experts experts(node, numbers);
     const View ids =
-        calls.indices(node.source(kExpertIds), node.source_id(kExpertIds), experts.count);
-    const View y = node.result();
-    if (experts.k == 0 || experts.count == 0) return calls.fill(y, 0.0F);
+        calls.indices(node.source(kExpertIds), node.content(kExpertIds), experts.count);
+    if (experts.k == 0 || experts.count == 0) return calls.fill(node.result(), 0.0F);
+    write_whole(calls, node.result(), [&](const View& y) {
+      multiply_all(calls, node, target, numbers, experts, ids, y);
+    });
+  }
+
+ private:
+  static void multiply_all(Calls& calls, const Operands& node, const CannTarget& target,
+                           const ProductNumbers& numbers, const Experts& experts, const View& ids,
+                           const View& y) {
     const std::int64_t count = ids.elements();
     const Columns columns = {ids.reshaped({count}), columns_of(calls, node, numbers.type),
                              y.reshaped({experts.m, count})};
@@ -253,7 +262,6 @@ class MatmulId final : public CannKernel {
     multiply_copies(calls, numbers, experts, sorts ? columns.part(0, kFewColumns) : columns);
   }
 
- private:
   static std::int64_t most_columns(const Operands& node) {
     return element_count(node.tensor(kExpertIds).shape);
   }

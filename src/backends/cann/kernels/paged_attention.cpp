@@ -3,6 +3,7 @@
 #include "backends/cann/kernel.h"
 #include "backends/cann/paged_slots.h"
 #include "backends/cann/scores.h"
+#include "shunt/message.h"
 #include "shunt/ops/attention.h"
 
 namespace shunt::cann {
@@ -16,11 +17,16 @@ class PagedAttention final : public CannKernel {
   bool needs_bf16() const override { return false; }
   Support accepts(const NodeView& view, const CannTarget&) const override {
     // See PagedSlots.
-    constexpr std::int64_t kMost = std::int64_t{1} << 24;
-    const std::int64_t slots =
-        view.source(4).shape[0].max * view.params<PagedAttentionParams>().block;
-    if (slots >= kMost || view.source(1).shape[2].max >= kMost)
-      return Support::no(Refusal::kShape, "the cache or the block table has 2^24 rows, or more");
+    const auto& params = view.params<PagedAttentionParams>();
+    const bool halves = params.span == AttentionSpan::kChunked;  // positions and a half are exact
+    const std::int64_t most = std::int64_t{1} << (halves ? 22 : 24);
+    if (view.source(4).shape[0].max * params.block >= most || view.source(1).shape[2].max >= most) {
+      return Support::no(Refusal::kShape,
+                         fmt::format("the cache or the block table has {} rows, or more", most));
+    }
+    if (view.has_source(5) &&
+        element_count({view.source(5).shape[0], view.source(5).shape[1]}) >= std::int64_t{1} << 31)
+      return Support::no(Refusal::kShape, "the mask has more scores than 32 bits can count");
     return Support::yes();
   }
 

@@ -42,7 +42,7 @@ class ShortConvolution {
   View states_of_sequences() {
     View states = node_.source(kStates).without(3);
     if (!node_.has_source(kIds)) return states;
-    const View rows = calls_.indices(node_.source(kIds), node_.source_id(kIds), states.size(2));
+    const View rows = calls_.indices(node_.source(kIds), node_.content(kIds), states.size(2));
     if (!states.is_empty())
       return select_rows(calls_, calls_.contiguous(states), rows.reshaped({sequences_}));
     const View none = calls_.temporary(kTapNumber, {channels_, past(), sequences_});
@@ -110,7 +110,7 @@ class ShortConvolution {
   Rows find_rows() {
     const auto row = [&](const char* name, std::int64_t size) {
       return calls_.shared(fmt::format("{} of {} tokens, {} taps, ends at {}", name, tokens_, taps_,
-                                       node_.source_id(kEnds)),
+                                       node_.content(kEnds)),
                            DataType::kInt32, {size});
     };
     const auto [inputs, is_first] = row("inputs", tokens_ * taps_);

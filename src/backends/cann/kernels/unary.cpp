@@ -126,7 +126,7 @@ void compose_xielu(Calls& calls, const View& x, const View& y, const NodeView& n
   const auto left = static_cast<float>(double{params.beta} + softplus(params.alpha_n));
   Formula formula(calls);
   const View positive = formula.apply(kRelu, x);
-  const View others = formula.sub(x, positive);
+  const View others = formula.between(x, -std::numeric_limits<float>::infinity(), 0);
   formula.times(formula.mul(positive, positive, positive), right, positive);
   const View curve =
       formula.between(others, -std::numeric_limits<float>::infinity(), std::min(params.eps, 0.0F));
