@@ -1,6 +1,7 @@
 // A real model on an Ascend NPU, by the twin of CANN, as a user runs it.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "support/ascend_twin.h"
@@ -28,8 +29,9 @@ class CannModel : public testing::Test {
   static RunResult run(std::vector<std::string> words, const char* profile = "910b",
                        Layout layout = Layout::kWhole) {
     words.insert(words.end(), {"--library", "cann=" + AscendTwin::folder_of(layout)});
-    return run_command(words, {.environment = {{"ASCEND_TWIN_PROFILE", profile},
-                                               {"ASCEND_TWIN_STRICT", "abort"}}});
+    return run_command(
+        words, {.environment = {{"ASCEND_TWIN_PROFILE", profile}, {"ASCEND_TWIN_STRICT", "abort"}},
+                .timeout = std::chrono::seconds(600)});
   }
   static std::vector<std::string> greedy(const std::string& path, std::size_t tokens,
                                          const char* fallback) {
@@ -70,7 +72,7 @@ TEST_F(CannModel, A910BComputesEachOperationOfTheModel) {
 
 TEST_F(CannModel, EveryOperationPassesVerify) {
   const RunResult result = run({"verify", "--model", stories().path, "--device", "cann0", "--json",
-                                "-n", kSanitized ? "2" : "32", "--prompt", "Once upon a time"});
+                                "-n", kSanitized ? "2" : "8", "--prompt", "Once upon a time"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   const auto found = nlohmann::json::parse(result.out);
   EXPECT_EQ(found["wrong"], 0);
