@@ -44,7 +44,7 @@ Result<std::unique_ptr<CannDevice>> CannDevice::create(const std::shared_ptr<Run
   if (options.deterministic && runtime->symbols().set_system_option != nullptr)
     (void)context->call<&Symbols::set_system_option>(kDeterministic, std::int64_t{1});
   info.description =
-      fmt::format("{}, {} AI cores, CANN {}{}{}", runtime->soc_name(), cores, runtime->version(),
+      fmt::format("{}, {} AI cores, ACL {}{}{}", runtime->soc_name(), cores, runtime->version(),
                   runtime->shares_memory() ? ", memory of the host" : "",
                   runtime->is_twin() ? "; a twin of the libraries" : "");
   info.kind = DeviceKind::kNpu;

@@ -38,7 +38,7 @@ class Runtime {
   const Chip& chip() const { return *chip_; }
   /// Whether device and host have one memory: the program runs on the chip's own processor.
   bool shares_memory() const { return shares_memory_; }
-  /// "8.1", of the interface.
+  /// "1.14", of the interface, not of the toolkit.
   const std::string& version() const { return version_; }
   /// Whether it has all functions of a feature (symbols.h).
   bool has(std::string_view feature) const;
