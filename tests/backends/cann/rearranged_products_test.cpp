@@ -212,6 +212,45 @@ TEST_P(RearrangedProducts, OfExpertsAreRightForAnyNumberOfTokens) {
   }
 }
 
+/// The first `count` of the second dimension.
+RefTensor first_columns(const RefTensor& of, std::int64_t count) {
+  RefTensor part({of.sizes[0], count, of.sizes[2], of.sizes[3]});
+  for (std::int64_t i2 = 0; i2 < of.sizes[2]; ++i2) {
+    for (std::int64_t i1 = 0; i1 < count; ++i1) {
+      for (std::int64_t i0 = 0; i0 < of.sizes[0]; ++i0) part.at(i0, i1, i2) = of.at(i0, i1, i2);
+    }
+  }
+  return part;
+}
+
+/// Below the maximum, the result's slices have gaps between them.
+TEST_P(RearrangedProducts, OfSlicesAreRightForAnyNumberOfColumns) {
+  for (const DType type : GetParam().types) {
+    GraphBuilder g;
+    const Dim columns = *g.dynamic_dim("columns", 8);
+    const auto w = g.weight("w", *make_tensor(type, {64, 40}));
+    const auto x = g.input("x", *make_tensor(DType::kF32, {64, columns, 2}));
+    ASSERT_TRUE(g.output(matmul(g, w, x), "y"));
+    const auto graph = built(std::move(g));
+    std::map<NodeId, RefTensor> leaves;
+    leaves[x->id] = make_values({.sizes = {64, 8, 2, 1}}, 5);
+    const RefTensor all = leaves[x->id];
+    const auto prepared = prepare(graph, leaves);
+    ASSERT_TRUE(prepared) << prepared.error().message();
+    Plan& plan = prepared->run->plan();
+    for (const std::int64_t count : {8, 3, 1}) {
+      SCOPED_TRACE(count);
+      ASSERT_TRUE(plan.set_dynamic_dim(columns, count));
+      ASSERT_TRUE(prepared->run->set_inputs({{x->id, first_columns(all, count)}}));
+      const Status status = plan.run();
+      ASSERT_TRUE(status) << status.error().message();
+      const auto got = prepared->run->output(graph->outputs()[0], plan.dynamic_dims());
+      ASSERT_TRUE(got) << got.error().message();
+      EXPECT_LT(nmse(*got, first_columns(prepared->expected, count)), kError);
+    }
+  }
+}
+
 /// Streams, too, write and read the bytes as the file has them.
 TEST_P(RearrangedProducts, WeightsAreCopiedByStreams) {
   for (const DType type : GetParam().types) {

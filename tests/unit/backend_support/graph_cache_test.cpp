@@ -68,6 +68,20 @@ TEST(GraphCache, FailedCaptureIsNotCached) {
   EXPECT_EQ(cache.counts().misses, 3U);
 }
 
+TEST(GraphCache, DropsTheOldestGraphOnRequest) {
+  Cache cache(2);
+  int captured = 0;
+  EXPECT_FALSE(cache.drop_oldest());
+  EXPECT_EQ(find(cache, key(1, 0), captured), 1);
+  EXPECT_EQ(find(cache, key(2, 0), captured), 2);
+  EXPECT_EQ(find(cache, key(1, 0), captured), 1);
+  EXPECT_TRUE(cache.drop_oldest());
+  EXPECT_EQ(cache.size(), 1U);
+  EXPECT_EQ(cache.counts().evictions, 1U);
+  EXPECT_EQ(find(cache, key(1, 0), captured), 1);
+  EXPECT_EQ(find(cache, key(2, 0), captured), 3);
+}
+
 TEST(GraphCache, HoldsAtLeastOneGraph) {
   Cache cache(0);
   int captured = 0;
