@@ -30,7 +30,7 @@ class CannStart : public CannDevices {
 
 TEST_F(CannStart, ADeviceHasTheFactsOfItsChip) {
   const DeviceInfo info = device().info();
-  EXPECT_THAT(info.description, AllOf(HasSubstr("Ascend910B3, 20 AI cores, CANN "),
+  EXPECT_THAT(info.description, AllOf(HasSubstr("Ascend910B3, 20 AI cores, ACL "),
                                       HasSubstr("a twin of the libraries")));
   EXPECT_EQ(info.kind, DeviceKind::kNpu);
   EXPECT_TRUE(info.twin);
