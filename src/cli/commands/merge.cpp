@@ -44,7 +44,8 @@ class MergeCommand final : public Command {
           {{"file", out_}, {"parts", file.part_count()}, {"tensors", file.tensors().size()}}));
       return ok();
     }
-    output.write(fmt::format("{}: {}, {}, from {}\n", out_, counted(file.tensors().size(), "tensor"),
+    output.write(fmt::format("{}: {}, {}, from {}\n", out_,
+                             counted(file.tensors().size(), "tensor"),
                              format_bytes(whole.file_bytes()), counted(file.part_count(), "part")));
     return ok();
   }

@@ -99,9 +99,9 @@ class Kernel {
 
 struct Op {
   const char* name;  ///< "Add": the row in support.inc, and aclnnAdd
-  /// A letter for each argument, with '?' after it if null is allowed. Tensors: i is read, p in part
-  /// (run() calls expect_written()), o is written, x is both. Lists: l is read, O is written. Others: s scalar, a array, n number, t
-  /// text.
+  /// A letter for each argument, with '?' after it if null is allowed. Tensors: i is read, p in
+  /// part (run() calls expect_written()), o is written, x is both. Lists: l is read, O is written.
+  /// Others: s scalar, a array, n number, t text.
   const char* roles;
   Status (*check)(Call& call);
   Status (*run)(Kernel& kernel);
