@@ -33,6 +33,14 @@ struct Fused : FusedGroup {
   const K* kernel = nullptr;
 };
 
+/// A group with a kernel of a backend, if `reads` is true of all of its sources.
+template <class K, class Reads>
+std::optional<Fused<K>> with_kernel(std::optional<FusedGroup> group, const K& kernel,
+                                    const Reads& reads) {
+  if (!group || !std::ranges::all_of(group->sources, reads)) return {};
+  return Fused<K>{std::move(*group), &kernel};
+}
+
 /// Queries of a fusion pattern about the segment in which it is matched.
 class Surroundings {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <set>
 
 #include "shunt/message.h"
@@ -13,6 +14,7 @@ namespace shunt {
 namespace {
 
 constexpr std::string_view kEveryBackend = "*";
+constexpr int kMostSeconds = 1000000;
 /// SHUNT_<BACKEND>_LIBRARY has another meaning.
 constexpr std::string_view kReserved = "library";
 
@@ -138,6 +140,31 @@ void override_with(std::string& value, const std::map<std::string, std::string>&
 Status check_word(std::string_view text, std::initializer_list<std::string_view> words) {
   if (std::ranges::find(words, text) != words.end()) return ok();
   return invalid("\"{}\" is not {}", text, fmt::join(words, " or "));
+}
+
+Status check_on_off(std::string_view text) {
+  return check_word(text, {"on", "off"});
+}
+
+int parse_whole(std::string_view text, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return 0;
+  return number <= most ? std::max(number, 0) : 0;
+}
+
+Status check_whole(std::string_view text, int most) {
+  if (parse_whole(text, most) > 0) return ok();
+  return invalid("\"{}\" is not a whole number from 1 to {}", text, most);
+}
+
+Status check_timeout(std::string_view text) {
+  if (parse_whole(text, kMostSeconds) > 0) return ok();
+  return invalid("\"{}\" is not a whole number of seconds from 1 to {}", text, kMostSeconds);
+}
+
+std::chrono::milliseconds parse_timeout(std::string_view text) {
+  return std::chrono::seconds(parse_whole(text, kMostSeconds));
 }
 
 Status check_option_table(std::span<const BackendOption> table) {

@@ -1,6 +1,7 @@
 // Settings of backends: the settings that a table of options allows, and the value of each option.
 #pragma once
 
+#include <chrono>
 #include <initializer_list>
 #include <map>
 #include <span>
@@ -14,6 +15,18 @@ namespace shunt {
 
 /// Invalid, with the words, if `text` is none of them: '"0" is not on or off'.
 Status check_word(std::string_view text, std::initializer_list<std::string_view> words);
+
+Status check_on_off(std::string_view text);
+
+/// 0 unless the text is a whole number from 1 to `most`.
+int parse_whole(std::string_view text, int most);
+/// Invalid, with the bounds, unless it is.
+Status check_whole(std::string_view text, int most);
+
+/// Invalid unless the text is a number of seconds for a timeout: a whole one, at least 1.
+Status check_timeout(std::string_view text);
+/// Of a text that check_timeout() accepts.
+std::chrono::milliseconds parse_timeout(std::string_view text);
 
 /// Invalid, naming the row, if a name is malformed, reserved or there twice, if a row has no check,
 /// or if the check refuses the default.

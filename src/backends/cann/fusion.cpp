@@ -34,22 +34,19 @@ class AddedRmsNorm final : public CannKernel {
   }
 };
 
-/// A group with a kernel, if all of its sources are F32.
-std::optional<Fused> with_kernel(const Surroundings& around, std::optional<FusedGroup> group,
-                                 const CannKernel& kernel) {
-  const auto is_f32 = [&](NodeId id) { return around.node(id).result.dtype == DType::kF32; };
-  if (!group || !std::ranges::all_of(group->sources, is_f32)) return {};
-  return Fused{std::move(*group), &kernel};
+/// The sources of a group must be so.
+auto f32_sources(const Surroundings& around) {
+  return [&around](NodeId id) { return around.node(id).result.dtype == DType::kF32; };
 }
 
 std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm) {
   static const ScaledRmsNorm kKernel;
-  return with_kernel(around, norm_and_scale(around, norm), kKernel);
+  return with_kernel<CannKernel>(norm_and_scale(around, norm), kKernel, f32_sources(around));
 }
 
 std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum) {
   static const AddedRmsNorm kKernel;
-  return with_kernel(around, sum_norm_and_scale(around, sum), kKernel);
+  return with_kernel<CannKernel>(sum_norm_and_scale(around, sum), kKernel, f32_sources(around));
 }
 
 }  // namespace

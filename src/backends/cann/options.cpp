@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "device/backend_options.h"
 #include "shunt/message.h"
@@ -23,34 +22,15 @@ Status check_matmul(std::string_view text) {
   return check_word(text, {kProductWords[0].word, kProductWords[1].word, kProductWords[2].word});
 }
 
-Status check_on_off(std::string_view text) {
-  return check_word(text, {"on", "off"});
-}
-
-/// 0 unless it is a whole number from 1 to `most`.
-int parse_number(std::string_view text, int most) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return 0;
-  return number <= most ? std::max(number, 0) : 0;
-}
-
-constexpr int kMostSeconds = 1000000;
 constexpr int kMostGraphs = 256;
 constexpr int kMostExecutors = 100000;
 
-Status check_timeout(std::string_view text) {
-  if (parse_number(text, kMostSeconds) > 0) return ok();
-  return invalid("\"{}\" is not a whole number of seconds from 1 to {}", text, kMostSeconds);
-}
-
 Status check_graphs(std::string_view text) {
-  if (parse_number(text, kMostGraphs) > 0) return ok();
-  return invalid("\"{}\" is not a whole number from 1 to {}", text, kMostGraphs);
+  return check_whole(text, kMostGraphs);
 }
 
 Status check_executors(std::string_view text) {
-  if (text == "0" || parse_number(text, kMostExecutors) > 0) return ok();
+  if (text == "0" || parse_whole(text, kMostExecutors) > 0) return ok();
   return invalid("\"{}\" is not a whole number from 0 to {}", text, kMostExecutors);
 }
 
@@ -89,16 +69,16 @@ CannOptions parse_options(const Options& options) {
   const auto text = [&](std::string_view name) { return backend_option(options, "cann", name); };
   CannOptions parsed;
   parsed.deterministic = text("deterministic") == "on";
-  parsed.executors = static_cast<std::size_t>(parse_number(text("executors"), kMostExecutors));
+  parsed.executors = static_cast<std::size_t>(parse_whole(text("executors"), kMostExecutors));
   parsed.fuse = text("fuse") == "on";
   parsed.graph = text("graph") == "on";
-  parsed.graphs = static_cast<std::size_t>(parse_number(text("graphs"), kMostGraphs));
+  parsed.graphs = static_cast<std::size_t>(parse_whole(text("graphs"), kMostGraphs));
   const std::string_view matmul = text("matmul");
   parsed.f32_products = std::ranges::find(kProductWords, matmul, &ProductWord::word)->math;
   parsed.peers = text("peers") == "on";
   parsed.pinned = text("pinned") == "on";
   parsed.prefill_graph = text("prefill_graph") == "on";
-  parsed.timeout = std::chrono::seconds(parse_number(text("timeout"), kMostSeconds));
+  parsed.timeout = parse_timeout(text("timeout"));
   return parsed;
 }
 

@@ -17,10 +17,6 @@ Status check_level(std::string_view text) {
   return invalid("\"\" is not {} or a level such as scalar", kBest);
 }
 
-Status check_on_off(std::string_view text) {
-  return check_word(text, {"on", "off"});
-}
-
 Status check_memory(std::string_view text) {
   return check_word(text, {"plain", "hbm"});
 }

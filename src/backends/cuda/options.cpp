@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "device/backend_options.h"
 #include "shunt/message.h"
@@ -27,25 +26,6 @@ Status check_memory(std::string_view text) {
 Status check_level(std::string_view text) {
   static_assert(kLevels.size() == 2);
   return check_word(text, {"auto", kLevels[0].name, kLevels[1].name});
-}
-
-Status check_on_off(std::string_view text) {
-  return check_word(text, {"on", "off"});
-}
-
-constexpr int kMostSeconds = 1000000;
-
-/// 0 unless it is a whole number from 1 to kMostSeconds.
-int parse_seconds(std::string_view text) {
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size()) return 0;
-  return seconds <= kMostSeconds ? std::max(seconds, 0) : 0;
-}
-
-Status check_timeout(std::string_view text) {
-  if (parse_seconds(text) > 0) return ok();
-  return invalid("\"{}\" is not a whole number of seconds from 1 to {}", text, kMostSeconds);
 }
 
 constexpr std::array kOptions = {
@@ -81,7 +61,7 @@ CudaOptions parse_options(const Options& options) {
   parsed.fuse = backend_option(options, "cuda", "fuse") == "on";
   parsed.pinned = backend_option(options, "cuda", "pinned") == "on";
   parsed.peers = backend_option(options, "cuda", "peers") == "on";
-  parsed.timeout = std::chrono::seconds(parse_seconds(backend_option(options, "cuda", "timeout")));
+  parsed.timeout = parse_timeout(backend_option(options, "cuda", "timeout"));
   return parsed;
 }
 

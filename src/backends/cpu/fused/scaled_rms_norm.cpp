@@ -57,24 +57,21 @@ bool is_plain(const Tensor& tensor) {
   return tensor.dtype == DType::kF32 && tensor.strides[0] == sizeof(float);
 }
 
-/// A group with a kernel, if that can read all of its sources.
-std::optional<Fused> with_kernel(const Surroundings& around, std::optional<FusedGroup> group,
-                                 const CpuKernel& kernel) {
-  const auto can_read = [&](NodeId id) { return is_plain(around.node(id).result); };
-  if (!group || !std::ranges::all_of(group->sources, can_read)) return {};
-  return Fused{std::move(*group), &kernel};
+/// The sources of a group must be so.
+auto plain_sources(const Surroundings& around) {
+  return [&around](NodeId id) { return is_plain(around.node(id).result); };
 }
 
 }  // namespace
 
 std::optional<Fused> scaled_rms_norm(const Surroundings& around, NodeId norm, const CpuTarget&) {
   static const ScaledRmsNorm kKernel;
-  return with_kernel(around, norm_and_scale(around, norm), kKernel);
+  return with_kernel<CpuKernel>(norm_and_scale(around, norm), kKernel, plain_sources(around));
 }
 
 std::optional<Fused> added_rms_norm(const Surroundings& around, NodeId sum, const CpuTarget&) {
   static const AddedRmsNorm kKernel;
-  return with_kernel(around, sum_norm_and_scale(around, sum), kKernel);
+  return with_kernel<CpuKernel>(sum_norm_and_scale(around, sum), kKernel, plain_sources(around));
 }
 
 }  // namespace shunt::cpu
