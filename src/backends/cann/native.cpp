@@ -13,6 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Keys of runs that are remembered to see whether they come again.
 constexpr std::size_t kMostSeen = 1024;
+/// How long a wait of a submission lasts before it checks whether a device is lost.
+constexpr std::chrono::milliseconds kSlice{20};
 /// Products of more columns are of a prompt: its launches cost little beside its work.
 constexpr std::int64_t kMostStepColumns = 64;
 
@@ -56,6 +58,31 @@ class CannEvent final : public NativeEvent {
   mutable std::mutex mutex_;
   std::shared_ptr<StreamState> stream_;
 };
+
+/// An object that work of a stream uses: destroyed once the stream is idle.
+template <class T>
+class InUse {
+ public:
+  InUse(std::shared_ptr<StreamState> state, std::unique_ptr<T> object)
+      : state_(std::move(state)), object_(std::move(object)) {}
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() {
+    const DeviceHealth& health = *state_->context().health();
+    if (!health.is_lost()) (void)state_->collect(health.timeout());
+  }
+  T* object() const { return object_.get(); }
+
+ private:
+  std::shared_ptr<StreamState> state_;
+  std::unique_ptr<T> object_;
+};
+
+template <class T>
+std::shared_ptr<T> keep_until_idle(std::shared_ptr<StreamState> state, std::unique_ptr<T> object) {
+  auto in_use = std::make_shared<InUse<T>>(std::move(state), std::move(object));
+  return {in_use, in_use->object()};
+}
 
 }  // namespace
 
@@ -192,7 +219,10 @@ CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannO
       most_executors_(options.executors) {}
 
 CannStream::~CannStream() {
-  if (!extras_.empty() || reserve_ != nullptr) (void)wait_until_idle();
+  if (!extras_.empty() || reserve_ != nullptr) {
+    const auto done = state_->collect(context_->health()->timeout());
+    if (done && !*done) context_->health()->lose_hung();
+  }
   state_->forget_awaited();
 }
 
@@ -209,10 +239,9 @@ Status CannStream::submit(Arguments... arguments) {
   return context_->call<Member>(arguments...);
 }
 
-Result<std::unique_ptr<NativeEvent>> CannStream::create_event(bool timed) {
+Result<std::unique_ptr<NativeEvent>> CannStream::create_event(bool) {
   EventHandle handle = nullptr;
-  SHUNT_TRY(
-      context_->call<&Symbols::create_event>(&handle, kEventSync | (timed ? kEventTimeLine : 0U)));
+  SHUNT_TRY(context_->call<&Symbols::create_event>(&handle, std::uint32_t{kEventSync}));
   auto event = std::make_unique<CannEvent>(context_, handle);
   // The first record takes the event's resource from the device.
   SHUNT_TRY(submit<&Symbols::record_event>(handle, state_->handle()));
@@ -247,18 +276,13 @@ Status CannStream::run(std::uint64_t, Binding& any, const RunArgs& args) {
 }
 
 Status CannStream::wait_until_idle() const {
-  SHUNT_ASSIGN(const bool done, state_->collect(context_->health()->timeout()));
-  if (!done) context_->health()->lose_hung();
-  return context_->health()->check();
-}
-
-template <class T>
-std::shared_ptr<T> CannStream::kept(std::unique_ptr<T> made) const {
-  return {made.release(), [state = state_](T* old) {
-            if (!state->context().health()->is_lost())
-              (void)state->collect(state->context().health()->timeout());
-            delete old;  // NOLINT(cppcoreguidelines-owning-memory): of a unique pointer
-          }};
+  const auto end = Clock::now() + context_->health()->timeout();
+  for (;;) {
+    SHUNT_ASSIGN(const bool done, state_->collect(kSlice));
+    SHUNT_TRY(check_devices());
+    if (done) return ok();
+    if (Clock::now() >= end) return timed_out();
+  }
 }
 
 Status CannStream::call(CannBinding& binding, const RunArgs& args, Recording* recording) {
@@ -273,7 +297,7 @@ Status CannStream::run_again(CannBinding& binding, const RunArgs& args, const Gr
   bool has_run = false;
   Status status = ok();
   const auto recording = recordings_.find(key, [&]() -> Result<std::shared_ptr<Recording>> {
-    auto made = kept(std::make_unique<Recording>(context_));
+    auto made = keep_until_idle(state_, std::make_unique<Recording>(context_));
     has_run = true;
     status = call(binding, args, made.get());
     SHUNT_TRY(status);
@@ -327,7 +351,8 @@ Result<std::shared_ptr<CapturedModel>> CannStream::capture(CannBinding& binding,
   const Status ended = context_->check(symbols.capture_end(state_->handle(), &handle),
                                        name_of<&Symbols::capture_end>());
   std::shared_ptr<CapturedModel> model;
-  if (handle != nullptr) model = kept(std::make_unique<CapturedModel>(context_, handle));
+  if (handle != nullptr)
+    model = keep_until_idle(state_, std::make_unique<CapturedModel>(context_, handle));
   SHUNT_TRY(called);
   SHUNT_TRY(ended);
   if (model == nullptr)
@@ -356,7 +381,7 @@ Result<DevicePointer> CannStream::until_end(std::size_t bytes) {
 Status CannStream::write(std::uint64_t, Address to, std::span<const std::byte> from) {
   if (from.empty()) return ok();
   if (packed_bytes_of(*to.buffer) != nullptr) {
-    SHUNT_TRY(finish());
+    SHUNT_TRY(wait_until_idle());
     return to.buffer->write(to.offset, from);
   }
   return submit<&Symbols::memcpy_async>(static_cast<void*>(device_address(to)), from.size(),
@@ -367,7 +392,7 @@ Status CannStream::write(std::uint64_t, Address to, std::span<const std::byte> f
 Status CannStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
   if (to.empty()) return ok();
   if (packed_bytes_of(*from.buffer) != nullptr) {
-    SHUNT_TRY(finish());
+    SHUNT_TRY(wait_until_idle());
     return from.buffer->read(from.offset, to);
   }
   return submit<&Symbols::memcpy_async>(static_cast<void*>(to.data()), to.size(),
@@ -378,17 +403,12 @@ Status CannStream::read(std::uint64_t, std::span<std::byte> to, Address from) {
 Status CannStream::copy(std::uint64_t, Address to, Address from, std::size_t bytes) {
   if (bytes == 0) return ok();
   if (packed_bytes_of(*to.buffer) != nullptr) {
-    SHUNT_TRY(finish());
+    SHUNT_TRY(wait_until_idle());
     return shunt::copy(to, from, bytes);
   }
   return submit<&Symbols::memcpy_async>(static_cast<void*>(device_address(to)), bytes,
                                         static_cast<const void*>(device_address(from)), bytes,
                                         CopyKind::kOnDevice, state_->handle());
-}
-
-Status CannStream::finish() {
-  SHUNT_ASSIGN(const bool done, state_->collect(context_->health()->timeout()));
-  return done ? ok() : Status(fail(ErrorCode::kDevice, "the stream has work that does not end"));
 }
 
 bool CannStream::copies_rows(const CopyShape& shape) const {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "backend_support/graph_cache.h"
@@ -106,12 +105,8 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   Status submit(Arguments... arguments);
   Result<DevicePointer> at_least(std::size_t bytes) override;
   Result<DevicePointer> until_end(std::size_t bytes) override;
-  /// Waits for all work. Its failures stay known.
-  Status finish();
   bool copies_rows(const CopyShape& shape) const;
-  /// Owned by the cache, and destroyed once the stream is idle.
-  template <class T>
-  std::shared_ptr<T> kept(std::unique_ptr<T> made) const;
+  /// Waits within a submission for all work before it. Its failures stay known.
   Status wait_until_idle() const;
   Status run_again(CannBinding& binding, const RunArgs& args, const GraphKey& key);
   Status call(CannBinding& binding, const RunArgs& args, Recording* recording = nullptr);
