@@ -26,7 +26,7 @@ Status add_listed_merges(const Vocabulary& vocabulary, CharacterBpe& bpe) {
     const auto left = ids.find(parts.left);
     const auto right = ids.find(parts.right);
     const auto result = ids.find(merged.assign(parts.left).append(parts.right));
-    // A merge of what is no token never applies.
+    // A merge whose parts or result are not tokens never applies.
     if (left == ids.end() || right == ids.end() || result == ids.end()) continue;
     bpe.add_merge(left->second, right->second, {static_cast<std::uint32_t>(rank), result->second});
   }

@@ -8,35 +8,31 @@ namespace shunt::cann {
 namespace {
 
 // Prefixes are those of the vendor's documentation. Speeds are of data sheets, not measured.
+constexpr Chip k910B = {.prefix = "Ascend910B",
+                        .family = Family::k910B,
+                        .name = "910B",
+                        .bf16 = true,
+                        .f32_products = true,
+                        .f32_results = true,
+                        .rotary = true,
+                        .saturates = false,
+                        .quantized = true,
+                        .int4 = true,
+                        .graphs = true,
+                        .dedicated_memory = true,
+                        .operations_per_second = 313e12,
+                        .bytes_per_second = 1.6e12};
+
+/// A chip with the abilities of another one.
+constexpr Chip named(Chip chip, std::string_view prefix, std::string_view name) {
+  chip.prefix = prefix;
+  chip.name = name;
+  return chip;
+}
+
 constexpr std::array kChips = {
-    Chip{.prefix = "Ascend910B",
-         .family = Family::k910B,
-         .name = "910B",
-         .bf16 = true,
-         .f32_products = true,
-         .f32_results = true,
-         .rotary = true,
-         .saturates = false,
-         .quantized = true,
-         .int4 = true,
-         .graphs = true,
-         .dedicated_memory = true,
-         .operations_per_second = 313e12,
-         .bytes_per_second = 1.6e12},
-    Chip{.prefix = "Ascend910_93",
-         .family = Family::k910B,
-         .name = "A3",
-         .bf16 = true,
-         .f32_products = true,
-         .f32_results = true,
-         .rotary = true,
-         .saturates = false,
-         .quantized = true,
-         .int4 = true,
-         .graphs = true,
-         .dedicated_memory = true,
-         .operations_per_second = 313e12,
-         .bytes_per_second = 1.6e12},
+    k910B,
+    named(k910B, "Ascend910_93", "A3"),
     Chip{.prefix = "Ascend310P",
          .family = Family::k310P,
          .name = "310P",

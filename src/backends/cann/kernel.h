@@ -42,8 +42,8 @@ class Operands {
     return view_.params<P>();
   }
   NodeId source_id(std::size_t i) const { return sources_[i]; }
-  /// Names what a source holds when this node reads it: the node, and how often the segment has
-  /// written into its memory before. For keys of what several nodes share.
+  /// A key of the value that a source has when this node reads it. It consists of the node and the
+  /// number of earlier writes of the segment into its memory. Nodes share results by such keys.
   std::string content(std::size_t i) const;
   bool has_source(std::size_t i) const { return i < sources_.size() && sources_[i] != kNoNode; }
   const Tensor& tensor(std::size_t i) const { return view_.graph().node(sources_[i]).result; }

@@ -106,7 +106,7 @@ class CannProgram final : public Program {
 Result<std::unique_ptr<Program>> prepare(const SegmentView& segment, const Table& table,
                                          const CannTarget& target, DeviceMemory& memory,
                                          std::span<const Pattern> patterns) {
-  const shunt::Fusions<CannKernel> fusions(segment, patterns, [](const Fused&) { return true; });
+  const Fusions fusions(segment, patterns, [](const Fused&) { return true; });
   auto parts = std::make_shared<ProgramParts>(ProgramParts{segment.graph, target, {}, {}, {}});
   parts->memory_kinds.assign(segment.memory.begin(), segment.memory.end());
   parts->memory = parts->memory_kinds;

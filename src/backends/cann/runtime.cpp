@@ -200,7 +200,8 @@ Status Runtime::initialize() {
       if (status != kRepeatedInit) {
         SHUNT_TRY(check(status, name_of<&Symbols::init>()));
       } else if (symbols_.init_ops != nullptr) {
-        (void)symbols_.init_ops(config.path());  // somebody else's settings may lack it
+        (void)symbols_.init_ops(
+            config.path());  // the program that called aclInit may not have called it
       }
     }
     ++users.count;

@@ -1,4 +1,4 @@
-// What a CANN device learns from the library, and what nodes of a segment share.
+// The library's answers about operators, which the device keeps, and results that nodes share.
 #include <gmock/gmock.h>
 
 #include "backends/cann/cann_devices.h"

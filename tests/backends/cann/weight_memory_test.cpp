@@ -1,4 +1,4 @@
-// Rearranged weights: the bytes on the device, and plain bytes for whoever writes and reads them.
+// Rearranged weights: their bytes on the device, and reads and writes in the GGUF layout.
 #include "backends/cann/weight_memory.h"
 
 #include <gmock/gmock.h>

@@ -16,7 +16,7 @@ constexpr std::size_t kExpertW = 0;
 constexpr std::size_t kExpertX = 1;
 constexpr std::size_t kExpertIds = 2;
 
-/// Up to so many columns get copies of their matrices.
+/// The largest number of columns that get copies of their matrices.
 constexpr std::int64_t kFewColumns = 16;
 /// Elements of matrices that are copied or decoded at once.
 constexpr std::int64_t kCopiedElements = kDecodedElements;
