@@ -39,7 +39,6 @@ enum : Status32 {
   kDeviceOutOfMemory = 207018,
   kTaskScheduler = 507001,
   kLostHeartbeat = 507010,
-  kAiCoreTimeout = 507014,
   kAiCoreException = 507015,
   kDeviceSetup = 507033,
   kVectorCoreException = 507035,
@@ -47,7 +46,6 @@ enum : Status32 {
   kEventSyncTimeout = 507047,
   kDeviceMemoryError = 507053,
   kUncorrectableEcc = 507054,
-  kDriverInternal = 507899,
   kNullParameter = 161001,
   kInvalidParameter = 161002,
   kOpRuntimeError = 361001,
@@ -74,7 +72,7 @@ enum class DataType : int {
 };
 
 /// aclFormat.
-enum class Format : int { kNchw = 0, kPlain = 2, kFractalNz = 29, kNcdhw = 30, kNcl = 47 };
+enum class Format : int { kNchw = 0, kPlain = 2, kNcdhw = 30, kNcl = 47 };
 
 /// aclrtMemcpyKind.
 enum class CopyKind : int { kToDevice = 1, kToHost = 2, kOnDevice = 3 };
@@ -82,21 +80,19 @@ enum class CopyKind : int { kToDevice = 1, kToHost = 2, kOnDevice = 3 };
 /// aclrtMemMallocPolicy.
 enum MallocPolicy : int { kHugeFirst = 0 };
 /// aclrtMemAttr.
-enum MemoryAttribute : int { kDdrMemory = 0, kHbmMemory = 1 };
+enum MemoryAttribute : int { kHbmMemory = 1 };
 /// aclrtRunMode.
 enum RunMode : int { kOnDeviceHost = 0, kOnHost = 1 };
 /// aclrtStreamStatus.
 enum StreamStatus : int { kStreamComplete = 0 };
-/// aclrtEventRecordedStatus.
-enum EventStatus : int { kEventNotReady = 0, kEventComplete = 1 };
 /// Flags of events.
-enum : std::uint32_t { kEventSync = 1, kEventTimeLine = 8 };
+enum : std::uint32_t { kEventSync = 1 };
 /// aclmdlRICaptureMode.
 enum CaptureMode : int { kCaptureRelaxed = 2 };
 /// aclSysParamOpt.
 enum SystemOption : int { kDeterministic = 0 };
 /// aclDeviceInfo.
-enum DeviceCapability : int { kAiCores = 0, kVectorCores = 1 };
+enum DeviceCapability : int { kAiCores = 0 };
 
 /// cubeMathType: the numbers in which products of F32 are computed.
 enum class CubeMath : std::int8_t { kKeep = 0, kLowerPrecision = 1, kF16 = 2, kHf32 = 3 };

@@ -238,7 +238,7 @@ void Calls::Call::finish(const First& first) {
   calls_.fail(std::move(failed.error()));
 }
 
-// ---- what a call is asked with, as text
+// ---- the operands of a call as text
 
 void Calls::Call::add_text(const View& view) {
   has_int64_ = has_int64_ || view.type() == DataType::kInt64;
@@ -272,13 +272,6 @@ void Calls::Call::add_text(const std::optional<Scalar>& scalar) {
 void Calls::Call::add_text(const std::vector<std::int64_t>& values) {
   for (const std::int64_t value : values) add_text(value);
   key_ += "end;";
-}
-void Calls::Call::add_text(const std::optional<std::vector<std::int64_t>>& values) {
-  if (values) return add_text(*values);
-  key_ += "none;";
-}
-void Calls::Call::add_text(const char* text) {
-  if (!calls_.launches_) key_.append(text).push_back(';');
 }
 void Calls::Call::add_text(std::int64_t value) {
   if (!calls_.launches_) fmt::format_to(std::back_inserter(key_), "{};", value);
@@ -355,6 +348,7 @@ TensorListHandle Calls::Call::create(const std::optional<std::vector<View>>& vie
 }
 
 ScalarHandle Calls::Call::create(const Scalar& scalar) {
+  const Symbols& symbols = calls_.context_.symbols();
   std::array<std::byte, 8> value = {};
   const auto store = [&](auto number) { std::memcpy(value.data(), &number, sizeof number); };
   switch (scalar.type) {
@@ -370,10 +364,12 @@ ScalarHandle Calls::Call::create(const Scalar& scalar) {
     case DataType::kBool:
       store(static_cast<std::uint8_t>(scalar.value));
       break;
-    default:
+    case DataType::kInt32:
       store(static_cast<std::int32_t>(scalar.value));
+      break;
+    default:
+      return keep(ScalarHandle(), symbols.destroy_scalar);
   }
-  const Symbols& symbols = calls_.context_.symbols();
   return keep(symbols.create_scalar(value.data(), scalar.type), symbols.destroy_scalar);
 }
 ScalarHandle Calls::Call::create(const std::optional<Scalar>& scalar) {
@@ -383,9 +379,6 @@ ScalarHandle Calls::Call::create(const std::optional<Scalar>& scalar) {
 IntArrayHandle Calls::Call::create(const std::vector<std::int64_t>& values) {
   const Symbols& symbols = calls_.context_.symbols();
   return keep(symbols.create_int_array(values.data(), values.size()), symbols.destroy_int_array);
-}
-IntArrayHandle Calls::Call::create(const std::optional<std::vector<std::int64_t>>& values) {
-  return values ? create(*values) : nullptr;
 }
 
 }  // namespace shunt::cann

@@ -53,9 +53,9 @@ constexpr std::size_t padded(std::size_t bytes) {
 class WorkspaceReserve {
  public:
   virtual ~WorkspaceReserve() = default;
-  /// Memory of at least so many bytes, for one call. May wait until the stream is idle.
+  /// Memory of at least `bytes`, for one call. May wait until the stream is idle.
   virtual Result<DevicePointer> at_least(std::size_t bytes) = 0;
-  /// Memory of so many bytes until the run has ended.
+  /// Memory of `bytes` until the run has ended.
   virtual Result<DevicePointer> until_end(std::size_t bytes) = 0;
 };
 
@@ -156,14 +156,13 @@ class Calls {
   /// Indices as Int32 in [0, count). Others become the nearest, and fail the run. `content`:
   /// Operands::content().
   View indices(const View& ids, const std::string& content, std::int64_t count);
-  /// `text` is the same at all sizes.
-  /// Fails the run if an element of `bad`, Bool or Int32 0 and 1, is not 0. `text`: the reason.
+  /// Fails the run if an element of `bad`, Bool or Int32 0 and 1, is not 0. `text`: the reason; the
+  /// same at all sizes.
   void check_none(const View& bad, const std::string& text);
   /// Sets all elements.
   void fill(const View& to, const Scalar& value);
 
  private:
-  friend class Call;
   /// One call on its way.
   class Call {
    public:
@@ -182,9 +181,7 @@ class Calls {
     bool is_answered();
     template <class P>
     typename P::Abi make(const typename P::Given& given) {
-      if constexpr (std::is_same_v<P, Text>) {
-        return const_cast<char*>(given);  // NOLINT: the vendor's function only reads it
-      } else if constexpr (std::is_same_v<typename P::Abi, typename P::Given>) {
+      if constexpr (std::is_same_v<typename P::Abi, typename P::Given>) {
         return given;
       } else {
         return create(given);
@@ -202,8 +199,6 @@ class Calls {
     void add_text(const Scalar& scalar);
     void add_text(const std::optional<Scalar>& scalar);
     void add_text(const std::vector<std::int64_t>& values);
-    void add_text(const std::optional<std::vector<std::int64_t>>& values);
-    void add_text(const char* text);
     void add_text(std::int64_t value);
     void add_text(std::int32_t value);
     void add_text(double value);
@@ -217,7 +212,6 @@ class Calls {
     ScalarHandle create(const Scalar& scalar);
     ScalarHandle create(const std::optional<Scalar>& scalar);
     IntArrayHandle create(const std::vector<std::int64_t>& values);
-    IntArrayHandle create(const std::optional<std::vector<std::int64_t>>& values);
     TensorHandle create_tensor(const View& view);
     template <class Handle>
     Handle keep(Handle handle, Status32 (*destroy)(const std::remove_pointer_t<Handle>*));

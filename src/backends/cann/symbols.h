@@ -43,8 +43,6 @@ struct Symbols {
                               std::size_t from_pitch, std::size_t width, std::size_t height,
                               CopyKind, StreamHandle) = nullptr;
   Status32 (*memset)(void*, std::size_t most, std::int32_t value, std::size_t bytes) = nullptr;
-  Status32 (*memset_async)(void*, std::size_t most, std::int32_t value, std::size_t bytes,
-                           StreamHandle) = nullptr;
   Status32 (*create_stream)(StreamHandle*) = nullptr;
   Status32 (*destroy_stream)(StreamHandle) = nullptr;
   Status32 (*synchronize_stream)(StreamHandle, std::int32_t milliseconds) = nullptr;
@@ -54,8 +52,6 @@ struct Symbols {
   Status32 (*record_event)(EventHandle, StreamHandle) = nullptr;
   Status32 (*wait_event)(StreamHandle, EventHandle) = nullptr;
   Status32 (*synchronize_event)(EventHandle, std::int32_t milliseconds) = nullptr;
-  Status32 (*query_event)(EventHandle, EventStatus*) = nullptr;
-  Status32 (*elapsed_time)(float* milliseconds, EventHandle start, EventHandle end) = nullptr;
   // Captured graphs.
   Status32 (*capture_begin)(StreamHandle, CaptureMode) = nullptr;
   Status32 (*capture_end)(StreamHandle, ModelHandle*) = nullptr;

@@ -123,14 +123,6 @@ View View::sliced(std::size_t dim, std::int64_t start, std::int64_t size, std::i
   return made;
 }
 
-View View::expanded(std::size_t dim, std::int64_t size) const {
-  View made = *this;
-  if (made.sizes_[dim] == size) return made;
-  made.sizes_[dim] = size;
-  made.strides_[dim] = 0;
-  return made;
-}
-
 View View::split(std::size_t dim, std::int64_t inner) const {
   View made = *this;
   const auto at = static_cast<std::ptrdiff_t>(dim);

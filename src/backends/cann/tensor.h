@@ -54,8 +54,6 @@ class View {
   View transposed() const;
   /// Elements [start, start + size) along a dimension, or every step-th of them.
   View sliced(std::size_t dim, std::int64_t start, std::int64_t size, std::int64_t step = 1) const;
-  /// A dimension of size 1 with `size` elements: stride 0.
-  View expanded(std::size_t dim, std::int64_t size) const;
   /// Dimension `dim` as two: the inner of `inner` elements, the outer after it.
   View split(std::size_t dim, std::int64_t inner) const;
   /// Dimensions `dim` and `dim + 1` as one, which their strides must allow.
@@ -65,7 +63,7 @@ class View {
   View without(std::size_t dim) const;
   /// With one more dimension of size 1.
   View with_dim(std::size_t dim) const;
-  /// In the layout FRACTAL_NZ: sizes and strides are those of the plain matrix.
+  /// With the meaning of its dimensions, for convolutions.
   View in_format(Format format) const;
 
  private:
