@@ -130,7 +130,7 @@ class Opener {
   Result<OpenedFolder> open() const {
     if (is_gguf(path_)) return renew();
     std::error_code error;
-    if (!fs::exists(path_, error))
+    if (!fs::exists(path_, error) && !error)
       return fail(ErrorCode::kNotFound, "there is no folder or file {}", path_);
     const bool is_adapter =
         fs::is_directory(path_, error) && fs::exists(in_folder(kAdapterConfig), error);

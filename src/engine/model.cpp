@@ -150,9 +150,10 @@ std::vector<TranscodedWeight> Model::transcoded() const {
 
 Status expect_logits(const ModelInfo& model) {
   if (!model.gives_embeddings) return ok();
+  const char* const remedy =
+      model.labels.empty() ? "`shunt embed`, or Embedder" : "`shunt rerank`, or Reranker";
   return fail(ErrorCode::kUnsupported,
-              "the model computes embeddings, and no logits; use `shunt embed`, or Embedder in a "
-              "program");
+              "the model computes embeddings, and no logits; use {} in a program", remedy);
 }
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& path, const Registry& registry,

@@ -44,8 +44,7 @@ class Gatherer {
     if (model_.info.is_encoder && shape_.tokens < shape_.context) {
       return invalid(
           "chunks of {} of an encoder, which computes a chunk in one step, but batches have {}; "
-          "see "
-          "--batch",
+          "see --batch",
           counted(chunk, "token"), shape_.tokens);
     }
     SHUNT_TRY(compile_step());
