@@ -43,6 +43,7 @@ Result<std::unique_ptr<Backend>> create(const Options& options) {
   for (int i = 0; i < runtime->device_count(); ++i) {
     auto device = CannDevice::create(runtime, i, parsed);
     if (device) {
+      if (!(*device)->note().empty()) notes.push_back((*device)->note());
       devices.push_back(std::move(*device));
     } else {
       notes.push_back(fmt::format("cann{}: {}", i, to_text(device.error())));

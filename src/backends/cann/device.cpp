@@ -41,8 +41,12 @@ Result<std::unique_ptr<CannDevice>> CannDevice::create(const std::shared_ptr<Run
   std::int64_t cores = 0;
   (void)context->call<&Symbols::device_capability>(static_cast<std::uint32_t>(ordinal), kAiCores,
                                                    &cores);
-  if (options.deterministic && runtime->symbols().set_system_option != nullptr)
-    (void)context->call<&Symbols::set_system_option>(kDeterministic, std::int64_t{1});
+  std::string note;
+  if (options.deterministic && runtime->has(kDeterminismFeature)) {
+    const Status set = context->call<&Symbols::set_system_option>(kDeterministic, std::int64_t{1});
+    if (!set)
+      note = fmt::format("{}: no {}: {}", info.name, kDeterminismFeature, to_text(set.error()));
+  }
   info.description =
       fmt::format("{}, {} AI cores, ACL {}{}{}", runtime->soc_name(), cores, runtime->version(),
                   runtime->shares_memory() ? ", memory of the host" : "",
@@ -59,7 +63,9 @@ Result<std::unique_ptr<CannDevice>> CannDevice::create(const std::shared_ptr<Run
   if (captures || options.executors > 0) info.dynamic_dim_granularity = kGraphRows;
   info.speed = DeviceSpeed{.operations_per_second = chip.operations_per_second,
                            .bytes_per_second = chip.bytes_per_second};
-  return std::unique_ptr<CannDevice>(new CannDevice(std::move(context), std::move(info), options));
+  std::unique_ptr<CannDevice> made(new CannDevice(std::move(context), std::move(info), options));
+  made->note_ = std::move(note);
+  return made;
 }
 
 CannDevice::CannDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info,

@@ -22,6 +22,8 @@ class CannDevice final : public Device {
 
   std::string_view name() const override { return info_.name; }
   DeviceInfo info() const override { return info_; }
+  /// A feature that could not be set up; empty if there is none.
+  const std::string& note() const { return note_; }
   std::uint64_t memory_free() const override;
   OwnMemory own_memory() const override { return {.workspace = context_->own_bytes()}; }
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
@@ -49,6 +51,7 @@ class CannDevice final : public Device {
 
   std::shared_ptr<DeviceContext> context_;
   DeviceInfo info_;
+  std::string note_;
   CannOptions options_;
   CannTarget target_;
   Table table_;

@@ -19,7 +19,7 @@ constexpr std::array kSymbolTable = {
     symbol<&Symbols::set_device>("aclrtSetDevice"),
     symbol<&Symbols::reset_device>("aclrtResetDevice"),
     symbol<&Symbols::device_capability>("aclGetDeviceCapability"),
-    symbol<&Symbols::set_system_option>("aclrtCtxSetSysParamOpt", "8.0"),
+    symbol<&Symbols::set_system_option>("aclrtCtxSetSysParamOpt", "8.0", kDeterminismFeature),
     symbol<&Symbols::can_access_peer>("aclrtDeviceCanAccessPeer", "7.0", kPeersFeature),
     symbol<&Symbols::enable_peer>("aclrtDeviceEnablePeerAccess", "7.0", kPeersFeature),
     symbol<&Symbols::set_context>("aclrtSetCurrentContext"),

@@ -75,6 +75,7 @@ struct Symbols {
 
 /// Features of which a library may lack functions.
 inline constexpr const char* kGraphsFeature = "captured graphs";
+inline constexpr const char* kDeterminismFeature = "results with the same bits in each run";
 inline constexpr const char* kPeersFeature = "direct copies between devices";
 
 std::span<const SymbolRow<Symbols>> symbol_rows();
