@@ -35,9 +35,15 @@ big_endian_rows='
   src/convert/         convert/
   src/train/           train/ ops/gradients_
   src/api/             api/
+  src/evaluate/        engine/activation_sums_ engine/split_
   src/backends/        -
   src/cli/             -
   include/shunt/engine.h engine/ api/
+  include/shunt/bench_model.h -
+  include/shunt/importance.h engine/activation_sums_ engine/split_
+  include/shunt/perplexity.h -
+  include/shunt/synth.h model/
+  include/shunt/verify_model.h engine/split_
   tests/architectures/ -
   tests/backends/      -
   tests/conformance/   -

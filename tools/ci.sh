@@ -223,7 +223,7 @@ tsan_test_step() {
   GTEST_FILTER=$thread_tests test_step tsan --parallel "$(nproc)" -R "$(suites_regex "${kinds[@]}")"
 }
 
-layout_step() { tools/prove-layout; }
+layout_step() { tools/prove-layout "$@"; }
 
 # An installed and moved Shunt runs its default model, checks a device, exports only what it may, and serves find_package(shunt) of
 # another project and of a backend outside the tree.
@@ -408,6 +408,7 @@ ci() {
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then
     step "the twins alone, with their own flags" tools/prove-twin
+    step "layout, with all unit tests" layout_step --full
     step "each allocation fails" allocations_step
     step "CUDA: all profiles, three orders" cuda_step
     step "CANN: all profiles, three orders" cann_step
