@@ -23,6 +23,7 @@ struct Exclusion {
   std::string op;
   std::string case_contains;  ///< empty: all of the op's
   std::string reason;
+  std::size_t except_every = 0;  ///< above 0: the device computes every n-th of these cases
 };
 
 struct DeviceUnderTest {
@@ -30,6 +31,7 @@ struct DeviceUnderTest {
   std::string device;       ///< "cpu0"
   Options options;          ///< of its registry
   bool everything = false;  ///< it must support every case
+  bool something = false;   ///< it must support a case of each op
   std::vector<Exclusion> exclusions;
   std::size_t every = 1;  ///< a sample: every n-th case
   /// Called before its registry is made: makes the environment that a device needs. The result is
