@@ -2,39 +2,14 @@
 // memory is laid out almost as tightly as it can be.
 #include <gtest/gtest.h>
 
-#include "graph/reference.h"
+#include <tuple>
+
 #include "shunt/registry.h"
-#include "support/graph_run.h"
-#include "support/tensor_io.h"
+#include "support/networks.h"
 #include "unit/schedule/step_graphs.h"
 
 namespace shunt::test::networks_test {
 namespace {
-
-constexpr TransformerShape kSmall = {.layers = 2,
-                                     .width = 64,
-                                     .feed_forward = 96,
-                                     .heads = 4,
-                                     .kv_heads = 2,
-                                     .vocabulary = 50,
-                                     .tokens = 7,
-                                     .context = 12,
-                                     .weights = DType::kF32};
-
-/// Values that keep the results of deep networks in range; indices for integers.
-RefTensor leaf_values(const Graph& graph, NodeId id) {
-  const Tensor& tensor = graph.node(id).result;
-  CaseSource source{.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)};
-  if (trait(tensor.dtype).integer) {
-    source.fill = Fill::kPermutation;
-    source.high = static_cast<double>(std::max<std::int64_t>(source.sizes[0], 10));
-  } else {
-    source.fill = Fill::kUniform;
-    source.low = -0.2;
-    source.high = 0.3;
-  }
-  return make_values(source, id);
-}
 
 class Networks : public testing::Test {
  protected:
@@ -45,25 +20,15 @@ class Networks : public testing::Test {
     cpu_ = *cpu;
   }
 
-  void expect_reference(Result<Graph> built) {
-    ASSERT_TRUE(built) << built.error().message();
-    const auto graph = std::make_shared<const Graph>(std::move(*built));
-    std::map<NodeId, RefTensor> leaves;
-    std::vector<RefTensor> by_node(graph->size());
-    for (NodeId id = 0; id < graph->size(); ++id) {
-      if (graph->node(id).is_leaf()) leaves[id] = by_node[id] = leaf_values(*graph, id);
-    }
+  void expect_reference(const Network& network) {
     Device* const devices[] = {cpu_};
-    auto run = GraphRun::create(graph, devices, leaves);
+    auto run = GraphRun::create(network.graph, devices, network.leaves);
     ASSERT_TRUE(run) << run.error().message();
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
-    const auto reference = reference_run(*graph, by_node);
-    ASSERT_TRUE(reference);
-    const NodeId output = graph->outputs()[0];
     // Caches are F16, which the reference does not round. The error there is 4e-8. Its effect
     // depends on the leaves' values, whose order is the compiler's choice.
-    EXPECT_LT(nmse(*(*run)->output(output), (*reference)[output]), 2e-7);
+    EXPECT_LT(reference_error(**run, network), 2e-7);
   }
 
   void expect_tight(Result<Graph> graph) {
@@ -83,27 +48,23 @@ class Networks : public testing::Test {
 };
 
 TEST_F(Networks, TransformerMatchesTheReference) {
-  expect_reference(transformer_step(kSmall));
+  expect_reference(small_transformer());
 }
 
 TEST_F(Networks, MixtureOfExpertsMatchesTheReference) {
   for (const auto& [experts, used, tokens] :
        {std::tuple{4, 2, 7}, std::tuple{3, 3, 12}, std::tuple{8, 1, 1}}) {
-    TransformerShape shape = kSmall;
-    shape.experts = experts;
-    shape.used = used;
-    shape.tokens = tokens;
-    expect_reference(transformer_step(shape));
+    expect_reference(small_transformer(experts, used, tokens));
   }
 }
 
 TEST_F(Networks, ConvolutionNetworkMatchesTheReference) {
-  expect_reference(residual_network({.image = 33,
-                                     .images = 2,
-                                     .channels = 4,
-                                     .blocks = {2, 1},
-                                     .classes = 5,
-                                     .weights = DType::kF16}));
+  expect_reference(with_values(residual_network({.image = 33,
+                                                 .images = 2,
+                                                 .channels = 4,
+                                                 .blocks = {2, 1},
+                                                 .classes = 5,
+                                                 .weights = DType::kF16})));
 }
 
 TEST_F(Networks, MemoryStaysWithin3PercentOfTheLowerBound) {

@@ -20,6 +20,7 @@ enum class AscendCount : int {
   kDrains = 5,
   kCopiesToDevice = 6,
   kCopiesToHost = 7,
+  kCopiesWithin = 8,
   kDeviceAllocations = 11,
   kHostAllocations = 12,
   kObjections = 14,

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "graph/reference.h"
 #include "shunt/ops.h"
 #include "support/tensor_io.h"
+#include "unit/schedule/step_graphs.h"
 
 namespace shunt::test {
 namespace {
@@ -163,6 +166,20 @@ class Gemma : Layers {
   Result<Value> mask_;
 };
 
+RefTensor leaf_values(const Graph& graph, NodeId id) {
+  const Tensor& tensor = graph.node(id).result;
+  CaseSource source{.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)};
+  if (trait(tensor.dtype).integer) {
+    source.fill = Fill::kPermutation;
+    source.high = static_cast<double>(std::max<std::int64_t>(source.sizes[0], 10));
+  } else {
+    source.fill = Fill::kUniform;
+    source.low = -0.2;
+    source.high = 0.3;
+  }
+  return make_values(source, id);
+}
+
 }  // namespace
 
 Network bert() {
@@ -171,6 +188,38 @@ Network bert() {
 
 Network gemma() {
   return Gemma().run();
+}
+
+Network with_values(Result<Graph> graph) {
+  EXPECT_TRUE(graph) << graph.error().message();
+  Network network{std::make_shared<const Graph>(std::move(*graph)), {}};
+  for (NodeId id = 0; id < network.graph->size(); ++id) {
+    if (network.graph->node(id).is_leaf()) network.leaves[id] = leaf_values(*network.graph, id);
+  }
+  return network;
+}
+
+Network small_transformer(std::int64_t experts, std::int64_t used, std::int64_t tokens) {
+  return with_values(transformer_step({.layers = 2,
+                                       .width = 64,
+                                       .feed_forward = 96,
+                                       .heads = 4,
+                                       .kv_heads = 2,
+                                       .vocabulary = 50,
+                                       .experts = experts,
+                                       .used = used,
+                                       .tokens = tokens,
+                                       .context = 12,
+                                       .weights = DType::kF32}));
+}
+
+double reference_error(const GraphRun& run, const Network& network) {
+  std::vector<RefTensor> by_node(network.graph->size());
+  for (const auto& [id, values] : network.leaves) by_node[id] = values;
+  const auto reference = reference_run(*network.graph, by_node);
+  EXPECT_TRUE(reference) << reference.error().message();
+  const NodeId output = network.graph->outputs()[0];
+  return nmse(run.output(output).value(), (*reference)[output]);
 }
 
 }  // namespace shunt::test

@@ -1,4 +1,4 @@
-// Two layers as BERT has them, and two as Gemma has them, in plain operations.
+// Networks of two layers, for tests of whole graphs: as BERT, Gemma and a Llama have them.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 
 #include "graph/op.h"
 #include "shunt/graph.h"
+#include "support/graph_run.h"
 
 namespace shunt::test {
 
@@ -25,5 +26,14 @@ Network bert();
 /// factors of 1 + weight. Two heads of queries to one of keys, turned by their positions; GeGLU.
 /// Scores and logits that tanh keeps below a cap. Tokens see themselves and those before.
 Network gemma();
+
+/// A graph with values that keep the results of deep networks in range; indices for integers.
+Network with_values(Result<Graph> graph);
+
+/// A step of a Llama with caches of F16; with experts, of which a token uses 2 by default.
+Network small_transformer(std::int64_t experts = 0, std::int64_t used = 2, std::int64_t tokens = 7);
+
+/// The normalised mean square error of a run's output, by the plain reference.
+double reference_error(const GraphRun& run, const Network& network);
 
 }  // namespace shunt::test

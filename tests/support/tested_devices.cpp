@@ -11,6 +11,7 @@ TestedDevices::TestedDevices(std::string_view name, int threads) {
   } else if (name.starts_with("cann")) {
     ascend_.emplace();
     if (!ascend_->there()) return;
+    ascend_->set("STRICT", "status");
     options = ascend_->options();
   }
   options.threads = threads;

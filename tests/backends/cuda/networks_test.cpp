@@ -8,7 +8,6 @@
 #include <span>
 
 #include "backends/cuda/cuda_devices.h"
-#include "graph/reference.h"
 #include "model/definition.h"
 #include "shunt/gguf.h"
 #include "shunt/gradients.h"
@@ -25,48 +24,11 @@ namespace {
 
 using testing::IsEmpty;
 
-/// Values that keep the results of deep networks in range; indices for integers.
-RefTensor leaf_values(const Graph& graph, NodeId id) {
-  const Tensor& tensor = graph.node(id).result;
-  CaseSource source{.dtype = tensor.dtype, .sizes = max_sizes(tensor.shape)};
-  if (trait(tensor.dtype).integer) {
-    source.fill = Fill::kPermutation;
-    source.high = static_cast<double>(std::max<std::int64_t>(source.sizes[0], 10));
-  } else {
-    source.fill = Fill::kUniform;
-    source.low = -0.2;
-    source.high = 0.3;
-  }
-  return make_values(source, id);
-}
-
-Network with_values(Result<Graph> graph) {
-  EXPECT_TRUE(graph) << graph.error().message();
-  Network network{std::make_shared<const Graph>(std::move(*graph)), {}};
-  for (NodeId id = 0; id < network.graph->size(); ++id) {
-    if (network.graph->node(id).is_leaf()) network.leaves[id] = leaf_values(*network.graph, id);
-  }
-  return network;
-}
-
-constexpr TransformerShape kSmall = {.layers = 2,
-                                     .width = 64,
-                                     .feed_forward = 96,
-                                     .heads = 4,
-                                     .kv_heads = 2,
-                                     .vocabulary = 50,
-                                     .tokens = 7,
-                                     .context = 12,
-                                     .weights = DType::kF32};
-
 Network transformer() {
-  return with_values(transformer_step(kSmall));
+  return small_transformer();
 }
 Network experts() {
-  TransformerShape shape = kSmall;
-  shape.experts = 4;
-  shape.used = 2;
-  return with_values(transformer_step(shape));
+  return small_transformer(4);
 }
 Network convolutions() {
   return with_values(residual_network({.image = 33,
@@ -140,13 +102,8 @@ TEST_P(CudaNetworks, MatchTheReferenceOnTheDeviceAlone) {
     const Status status = (*run)->plan().run();
     ASSERT_TRUE(status) << status.error().message();
   }
-  std::vector<RefTensor> by_node(network.graph->size());
-  for (const auto& [id, values] : network.leaves) by_node[id] = values;
-  const auto reference = reference_run(*network.graph, by_node);
-  ASSERT_TRUE(reference);
-  const NodeId output = network.graph->outputs()[0];
   // Caches and some weights are F16, which the reference does not round.
-  EXPECT_LT(nmse(*(*run)->output(output), (*reference)[output]), 2e-7);
+  EXPECT_LT(reference_error(**run, network), 2e-7);
   EXPECT_THAT(twin_.findings(), IsEmpty());
 }
 
