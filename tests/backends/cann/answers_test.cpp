@@ -1,6 +1,8 @@
 // The library's answers about operators, which the device keeps, and results that nodes share.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "backends/cann/cann_devices.h"
 
 namespace shunt::test::cann_answers_test {
@@ -73,6 +75,43 @@ TEST_F(CannAnswers, IndicesAreReadAgainAfterAWrite) {
   };
   expect_rows(before->id, 0, 1);
   expect_rows(after->id, 3, 2);
+}
+
+/// Positions in a cache that the segment writes between two ropes of the same numbers.
+TEST_F(CannAnswers, PositionsAreReadAgainAfterAWrite) {
+  GraphBuilder g;
+  const auto x = g.input("x", *make_tensor(DType::kF32, {16, 2, 3}));
+  const auto positions = g.cache("positions", *make_tensor(DType::kI32, {3}));
+  const auto next = g.input("next", *make_tensor(DType::kI32, {3}));
+  const RopeParams params = {.dims = 16};
+  const auto before = rope(g, x, positions, absent(), params);
+  ASSERT_TRUE(before) << before.error().message();
+  ASSERT_TRUE(g.output(before, "before"));
+  ASSERT_TRUE(cpy(g, next, positions));
+  const auto after = rope(g, x, positions, absent(), params);
+  ASSERT_TRUE(g.output(after, "after"));
+  const auto graph = std::make_shared<const Graph>(std::move(*std::move(g).build()));
+  std::map<NodeId, RefTensor> leaves;
+  leaves[x->id] = make_values({.sizes = {16, 2, 3, 1}}, 1);
+  leaves[positions->id] = leaves[next->id] = RefTensor(Sizes{3, 1, 1, 1});
+  leaves[positions->id].data = {0, 1, 2};
+  leaves[next->id].data = {7, 0, 30};
+  const auto run = make_run(graph, leaves);
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(error_of(run->plan().run()), "");
+  const auto expect_turned = [&](NodeId node, NodeId at) {
+    const auto got = run->output(node);
+    ASSERT_TRUE(got) << got.error().message();
+    for (std::int64_t token = 0; token < 3; ++token) {
+      // A first pair turns by its position.
+      const double angle = leaves[at].data[static_cast<std::size_t>(token)];
+      const double a = leaves[x->id].at(0, 0, token), b = leaves[x->id].at(1, 0, token);
+      EXPECT_NEAR(got->at(0, 0, token), a * std::cos(angle) - b * std::sin(angle), 1e-5);
+      EXPECT_NEAR(got->at(1, 0, token), a * std::sin(angle) + b * std::cos(angle), 1e-5);
+    }
+  };
+  expect_turned(before->id, positions->id);
+  expect_turned(after->id, next->id);
 }
 
 }  // namespace

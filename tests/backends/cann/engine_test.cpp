@@ -68,9 +68,9 @@ TEST_P(CannEngineTypes, MatchTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, CannEngineTypes,
-                         testing::Values(TypeCase{DType::kF32, 1e-9}, TypeCase{DType::kF16, 1e-5},
-                                         TypeCase{DType::kQ8_0, 2e-3}, TypeCase{DType::kQ4_0, 2e-3},
-                                         TypeCase{DType::kQ4_K, 2e-2}),
+                         testing::Values(TypeCase{DType::kF32, 1e-9}, TypeCase{DType::kF16, 2e-6},
+                                         TypeCase{DType::kQ8_0, 1e-3}, TypeCase{DType::kQ4_0, 1e-3},
+                                         TypeCase{DType::kQ4_K, 1e-3}),
                          [](const auto& test) { return std::string(to_string(test.param.type)); });
 
 TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
@@ -88,6 +88,7 @@ TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
     EXPECT_THAT(used(*both), testing::IsSupersetOf({"cann0", "cann1"}));
     EXPECT_EQ(both->tokens, alone->tokens);
     EXPECT_LT(distance(*both, *alone), 1e-12);
+    EXPECT_EQ(twin_.count(AscendCount::kCopiesWithin) > 0, std::string_view(peers) == "on");
   }
 }
 
@@ -121,7 +122,7 @@ TEST_F(CannEngine, OtherChipsComputeModelsOfF16) {
     const auto cann = run(model.path(), {"cann0"});
     ASSERT_TRUE(cann) << profile << ": " << cann.error().message();
     EXPECT_THAT(used(*cann), Contains("cann0")) << profile;
-    EXPECT_LT(distance(*cann, *cpu), 1e-4) << profile;
+    EXPECT_LT(distance(*cann, *cpu), 3e-6) << profile;
   }
 }
 
@@ -137,8 +138,12 @@ class CannDecode : public CannEngine {
   }
   void load(const std::string& device, DeviceErrorMode mode = DeviceErrorMode::kFail,
             Settings settings = {}) {
+    load(device, mode, settings, twin_.options());
+  }
+  void load(const std::string& device, DeviceErrorMode mode, Settings settings,
+            const Options& of_registry) {
     session_.reset();
-    reopen(settings);
+    reopen(settings, of_registry);
     lines_.clear();
     LoadOptions options = load_options();
     options.on_device_error.mode = mode;
@@ -256,14 +261,17 @@ INSTANTIATE_TEST_SUITE_P(, CannDecodeFaults,
                            return name + "_" + test.param.late_code;
                          });
 
-/// Steps with a fault at a random place. Nothing stays allocated, and the steps between are right.
+/// Steps with a fault at a random place, without captures, so that each step has all calls. Nothing
+/// stays allocated, and the steps between are right.
 TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
   constexpr int kSteps = kSanitized ? 30 : 300;
   ASSERT_NO_FATAL_FAILURE(compute_expected());
-  ASSERT_NO_FATAL_FAILURE(load("cann0"));
+  Options options = with("graph", "off");
+  options.backend_options["cann"]["executors"] = "0";
+  ASSERT_NO_FATAL_FAILURE(load("cann0", DeviceErrorMode::kFail, {}, options));
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same faults each time
-  constexpr std::array kFaults = {"FAIL_FIRST_PHASE", "FAIL_LAUNCH", "FAIL_LATE", "FAIL_CAPTURE",
-                                  "FAIL_DEVICE_MEMORY"};
+  constexpr std::array kFaults = {"FAIL_FIRST_PHASE", "FAIL_LAUNCH", "FAIL_LATE"};
+  int errors = 0;
   for (int i = 0; i < kSteps; ++i) {
     const char* const fault = kFaults[random() % kFaults.size()];
     twin_.set(fault, std::to_string(1 + random() % 60));
@@ -271,9 +279,11 @@ TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
     const auto faulty = step(token);
     twin_.set(fault, "0");
     if (faulty) expect_right(faulty, token);
+    errors += faulty ? 0 : 1;
     expect_right(step(1 - token), 1 - token);
     ASSERT_FALSE(HasFailure()) << "step " << i << ", " << fault;
   }
+  EXPECT_GT(errors, kSteps / 2);
 }
 
 }  // namespace

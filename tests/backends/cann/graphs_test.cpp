@@ -115,7 +115,6 @@ TEST_P(CannCounts, ARunAllocatesNothingAndCallsTwoPhasesForEachOperator) {
     EXPECT_EQ(count(AscendCount::kDeviceAllocations), memory);
     EXPECT_EQ(count(AscendCount::kHostAllocations), pinned);
     EXPECT_EQ(count(AscendCount::kDrains), drains);
-    EXPECT_LE(count(AscendCount::kFirstPhases) - first, launches() - second);
     if (std::string_view(GetParam().graph) == "off" ||
         std::string_view(GetParam().profile) == "310b") {
       EXPECT_GT(launches(), second);

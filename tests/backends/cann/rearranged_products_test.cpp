@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 /// Of factors and results in F16, in sums of few numbers.
-constexpr double kError = 1e-5;
+constexpr double kError = 5e-7;
 
 struct ChipTypes {
   const char* profile;

@@ -201,7 +201,7 @@ TEST(CannStartOfTheNewerLayout, UsersAreCountedByTheLibrary) {
 struct Missing {
   const char* name;
   const char* function;
-  const char* note;
+  const char* note;  ///< null: it costs only speed
 };
 class CannWithout : public testing::TestWithParam<Missing> {};
 
@@ -213,7 +213,11 @@ TEST_P(CannWithout, TheDeviceWorksAndTheReasonIsThere) {
     const auto registry = Registry::create(twin.options());
     ASSERT_TRUE(registry) << registry.error().message();
     const BackendStatus& status = cann_status(**registry);
-    EXPECT_THAT(status.note, HasSubstr(GetParam().note));
+    if (GetParam().note == nullptr) {
+      EXPECT_EQ(status.note, "");
+    } else {
+      EXPECT_THAT(status.note, HasSubstr(GetParam().note));
+    }
     const auto found = (*registry)->find("cann0");
     ASSERT_TRUE(found) << status.note;
     const Rows rows;
@@ -233,8 +237,10 @@ INSTANTIATE_TEST_SUITE_P(
         Missing{"peers", "aclrtDeviceEnablePeerAccess",
                 "no direct copies between devices: the library lacks "
                 "aclrtDeviceEnablePeerAccess (CANN 7.0)"},
-        Missing{"copies_of_rows", "aclrtMemcpy2dAsync", ""},
-        Missing{"determinism", "aclrtCtxSetSysParamOpt", ""}),
+        Missing{"copies_of_rows", "aclrtMemcpy2dAsync", nullptr},
+        Missing{"determinism", "aclrtCtxSetSysParamOpt",
+                "no results with the same bits in each run: the library lacks "
+                "aclrtCtxSetSysParamOpt (CANN 8.0)"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 /// Ops that need an operator which the libraries lack are refused by its name. Others work.

@@ -171,6 +171,8 @@ TEST_F(CannStreams, SomeCodesOfTasksEndTheDevice) {
        std::initializer_list<std::pair<const char*, bool>>{{"507015", false},
                                                            {"507035", false},
                                                            {"507014", false},
+                                                           {"507001", true},
+                                                           {"507033", true},
                                                            {"507053", true},
                                                            {"507054", true}}) {
     reopen({{"LATE_CODE", code}});
