@@ -212,13 +212,15 @@ struct DecodeFault {
 };
 class CannDecodeFaults : public CannDecode, public testing::WithParamInterface<DecodeFault> {};
 
+constexpr int kStride = kSanitized ? 1 : 4;
+
 /// With the fault at each place of a step: the step is an error and the next one is right, or the
 /// CPU computes both.
 TEST_P(CannDecodeFaults, AreErrorsOrComputedByTheCpuAndTheNextStepIsRight) {
   ASSERT_NO_FATAL_FAILURE(compute_expected());
   int failed = 0;
   bool done = false;
-  for (int n = 1; n < 10'000 && !done; n += 1 + n / 4) {
+  for (int n = 1; n < 10'000 && !done; n += 1 + n / kStride) {
     for (const auto mode : {DeviceErrorMode::kFail, DeviceErrorMode::kFallback}) {
       SCOPED_TRACE(n);
       ASSERT_NO_FATAL_FAILURE(load("cann0", mode, {{"LATE_CODE", GetParam().late_code}}));

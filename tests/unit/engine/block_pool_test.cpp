@@ -13,6 +13,7 @@
 #include "base/ceil_div.h"
 #include "engine/load/cache_rows.h"
 #include "engine/session/sequence_replacement.h"
+#include "support/sanitized.h"
 
 namespace shunt::test::engine_block_pool_test {
 namespace {
@@ -428,7 +429,9 @@ struct PoolKind {
   bool collides = false;
 };
 
-/// 10,000 random operations. The account has the content of each row, of blocks and of slots: a
+constexpr int kOperations = repetitions(10000);
+
+/// Random operations. The account has the content of each row, of blocks and of slots: a
 /// number for the scope, and all tokens up to its own.
 class RandomOperations : public testing::TestWithParam<PoolKind> {};
 
@@ -476,7 +479,7 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
       pool.mark_copied();
     }
   };
-  for (int step = 0; step < 10000; ++step) {
+  for (int step = 0; step < kOperations; ++step) {
     const std::int64_t one = below(kSequences);
     Tokens& tokens = expected[static_cast<std::size_t>(one)];
     const auto length = static_cast<std::int64_t>(tokens.size());
@@ -623,13 +626,15 @@ TEST_P(RandomOperations, EveryCachedRowHasTheContentOfItsTokens) {
     shared += shares ? 1 : 0;
     kept += pool.kept() > 0 ? 1 : 0;
   }
-  EXPECT_GT(shared, 1000);
-  EXPECT_GT(refused, 50);
-  EXPECT_GT(replaced, 200);
-  EXPECT_EQ(kept > 1000, kind.reuse);
-  EXPECT_EQ(pool.host_traffic().saved > 50, kind.slots > 0) << pool.host_traffic().saved;
-  EXPECT_EQ(pool.host_traffic().restored > 50, kind.slots > 0) << pool.host_traffic().restored;
-  EXPECT_EQ(back_after_loss > 5, kind.slots > 0) << back_after_loss;
+  EXPECT_GT(shared, kOperations / 10);
+  EXPECT_GT(refused, kOperations / 200);
+  EXPECT_GT(replaced, kOperations / 50);
+  EXPECT_EQ(kept > kOperations / 10, kind.reuse);
+  EXPECT_EQ(pool.host_traffic().saved > kOperations / 200, kind.slots > 0)
+      << pool.host_traffic().saved;
+  EXPECT_EQ(pool.host_traffic().restored > kOperations / 200, kind.slots > 0)
+      << pool.host_traffic().restored;
+  EXPECT_EQ(back_after_loss > kOperations / 2000, kind.slots > 0) << back_after_loss;
 }
 
 INSTANTIATE_TEST_SUITE_P(BlockPool, RandomOperations,

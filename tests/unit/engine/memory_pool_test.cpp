@@ -11,6 +11,7 @@
 #include "engine/load/fitted_step.h"
 #include "engine/load/session_steps.h"
 #include "support/models.h"
+#include "support/sanitized.h"
 #include "support/test_device.h"
 
 namespace shunt::test::engine_memory_pool_test {
@@ -559,7 +560,8 @@ TEST_F(FitInPool, RandomFitsNeverExceedTheMemory) {
   const auto any = [&](std::uint64_t below) { return random() % below; };
   int shared = 0;
   int unused = 0;
-  for (int round = 0; round < 40; ++round) {
+  constexpr int kRounds = repetitions(40);
+  for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t memory = 20000 + any(1500000);
     const std::uint64_t margin = any(2) * any(50000);
     std::vector<std::unique_ptr<TestDevice>> owned;
@@ -593,8 +595,8 @@ TEST_F(FitInPool, RandomFitsNeverExceedTheMemory) {
     if (of_accelerators == 0) continue;
     EXPECT_LE(of_accelerators + loaded.allocated("cpu0"), memory - margin) << round;
   }
-  EXPECT_GT(shared, 10) << "so that this says something";
-  EXPECT_GT(unused, 4) << "nor this";
+  EXPECT_GT(shared, kRounds / 4) << "so that this says something";
+  EXPECT_GT(unused, kRounds / 10) << "nor this";
 }
 
 /// The reported progress shows whether the file is read ahead.
