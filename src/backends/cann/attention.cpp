@@ -210,8 +210,8 @@ View attention_elements(Calls& calls, const StoredTensor& from) {
   return elements_of(calls, from, DataType::kFloat);
 }
 
-double attention_error(const NodeView& view, float scale, const CannTarget& target) {
-  if (!has_coarse_products(target)) return 0;
+double attention_error(const NodeView& view, float scale, const CannTarget& target, bool in_half) {
+  if (!in_half && !has_coarse_products(target)) return 0;
   // As much as keys of F16 cost at scores of about 1. That of scores, which are F16 as well, grows
   // with them.
   constexpr double kError = 5e-7;

@@ -17,7 +17,8 @@ struct AttentionOperands {
   std::optional<View> hidden = {};  ///< scores that count as minus infinity, Bool [N, T, 1, 1]
   std::optional<View> spoiled =
       {};  ///< of v's type and sizes: 1 where v is not a number, and has a 0
-  std::optional<View> sinks = {};  ///< [1, 1, H, 1]
+  std::optional<View> unseen = {};  ///< tokens that see no key, Bool [1, 1, T, 1]; with `hidden`
+  std::optional<View> sinks = {};   ///< [1, 1, H, 1]
   float scale = 1;
   float max_bias = 0;
   float softcap = 0;
@@ -30,7 +31,8 @@ void attend(Calls& calls, const CannTarget& target, const AttentionOperands& ope
 /// Elements of keys or values, in the type in which they are multiplied.
 View attention_elements(Calls& calls, const StoredTensor& from);
 
-/// CannKernel::rounding_error() of a node whose first sources are q, k and v.
-double attention_error(const NodeView& view, float scale, const CannTarget& target);
+/// CannKernel::rounding_error() of a node whose first sources are q, k and v. `in_half`: it may be
+/// computed in F16.
+double attention_error(const NodeView& view, float scale, const CannTarget& target, bool in_half);
 
 }  // namespace shunt::cann

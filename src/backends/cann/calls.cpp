@@ -273,6 +273,13 @@ void Calls::Call::add_text(const std::vector<std::int64_t>& values) {
   for (const std::int64_t value : values) add_text(value);
   key_ += "end;";
 }
+void Calls::Call::add_text(const std::optional<std::vector<std::int64_t>>& values) {
+  if (values) return add_text(*values);
+  key_ += "none;";
+}
+void Calls::Call::add_text(const char* text) {
+  if (!calls_.launches_) key_.append(text).push_back(';');
+}
 void Calls::Call::add_text(std::int64_t value) {
   if (!calls_.launches_) fmt::format_to(std::back_inserter(key_), "{};", value);
 }
@@ -379,6 +386,9 @@ ScalarHandle Calls::Call::create(const std::optional<Scalar>& scalar) {
 IntArrayHandle Calls::Call::create(const std::vector<std::int64_t>& values) {
   const Symbols& symbols = calls_.context_.symbols();
   return keep(symbols.create_int_array(values.data(), values.size()), symbols.destroy_int_array);
+}
+IntArrayHandle Calls::Call::create(const std::optional<std::vector<std::int64_t>>& values) {
+  return values ? create(*values) : nullptr;
 }
 
 }  // namespace shunt::cann

@@ -199,6 +199,8 @@ class Calls {
     void add_text(const Scalar& scalar);
     void add_text(const std::optional<Scalar>& scalar);
     void add_text(const std::vector<std::int64_t>& values);
+    void add_text(const std::optional<std::vector<std::int64_t>>& values);
+    void add_text(const char* text);
     void add_text(std::int64_t value);
     void add_text(std::int32_t value);
     void add_text(double value);
@@ -212,6 +214,9 @@ class Calls {
     ScalarHandle create(const Scalar& scalar);
     ScalarHandle create(const std::optional<Scalar>& scalar);
     IntArrayHandle create(const std::vector<std::int64_t>& values);
+    IntArrayHandle create(const std::optional<std::vector<std::int64_t>>& values);
+    /// The vendor's functions only read it.
+    static char* create(const char* text) { return const_cast<char*>(text); }
     TensorHandle create_tensor(const View& view);
     template <class Handle>
     Handle keep(Handle handle, Status32 (*destroy)(const std::remove_pointer_t<Handle>*));

@@ -10,6 +10,14 @@ namespace shunt::cann {
 /// A family of chips with the same operators.
 enum class Family : std::uint8_t { k910B, k310P, k310B };
 
+/// Operators for all of attention in F16.
+enum class FusedAttention : std::uint8_t {
+  kNone,
+  kGrouped,    ///< aclnnFusedInferAttentionScoreV2
+  kUngrouped,  ///< aclnnIncreFlashAttentionV4, aclnnPromptFlashAttentionV3: as many heads of k as
+               ///< of q
+};
+
 struct Chip {
   std::string_view prefix;  ///< of aclrtGetSocName
   Family family;
@@ -18,6 +26,7 @@ struct Chip {
   bool f32_products;      ///< multiplies F32 by F32
   bool f32_results;       ///< products of F16 may have results of F32
   bool rotary;            ///< aclnnRotaryPositionEmbedding
+  FusedAttention fused_attention;
   bool saturates;         ///< F16: the largest number instead of infinity, 0 instead of NaN
   bool quantized;         ///< aclnnWeightQuantBatchMatmulV2 with INT8
   bool int4;              ///< the same with INT4

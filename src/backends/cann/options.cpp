@@ -34,7 +34,15 @@ Status check_executors(std::string_view text) {
   return invalid("\"{}\" is not a whole number from 0 to {}", text, kMostExecutors);
 }
 
+Status check_attention(std::string_view text) {
+  return check_word(text, {"fused", "composed"});
+}
+
 constexpr std::array kOptions = {
+    BackendOption{"attention",
+                  "attention over caches of F16: fused (one operator in F16, where the chip has "
+                  "it), composed",
+                  check_attention, "fused"},
     BackendOption{"deterministic", "give the same bits in each run: on, off", check_on_off, "on"},
     BackendOption{"executors",
                   "executors of a step that are kept to be used again where it is not captured: "
@@ -71,6 +79,7 @@ CannOptions parse_options(const Options& options) {
   parsed.deterministic = text("deterministic") == "on";
   parsed.executors = static_cast<std::size_t>(parse_whole(text("executors"), kMostExecutors));
   parsed.fuse = text("fuse") == "on";
+  parsed.fuses_attention = text("attention") == "fused";
   parsed.graph = text("graph") == "on";
   parsed.graphs = static_cast<std::size_t>(parse_whole(text("graphs"), kMostGraphs));
   const std::string_view matmul = text("matmul");

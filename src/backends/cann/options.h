@@ -1,5 +1,5 @@
 // The options of CANN: "cann.graph", "cann.graphs", "cann.matmul", "cann.pinned", "cann.fuse",
-// "cann.deterministic", "cann.executors",
+// "cann.attention", "cann.deterministic", "cann.executors",
 // "cann.peers", "cann.prefill_graph", "cann.timeout".
 #pragma once
 
@@ -18,9 +18,10 @@ struct CannOptions {
   std::size_t graphs = 12;        ///< captured ones of a stream
   std::size_t executors = 16384;  ///< of a run that are kept to be used again
   CubeMath f32_products = CubeMath::kKeep;
-  bool pinned = true;  ///< copies by way of pinned host memory
-  bool fuse = true;    ///< nodes into one operator
-  bool peers = true;   ///< direct copies between devices
+  bool fuses_attention = true;  ///< into one operator
+  bool pinned = true;           ///< copies by way of pinned host memory
+  bool fuse = true;             ///< nodes into one operator
+  bool peers = true;            ///< direct copies between devices
   bool deterministic = true;
   /// A device that makes the host wait longer is lost.
   std::chrono::milliseconds timeout{};

@@ -209,6 +209,13 @@ void PagedSlots::fill_rows() const {
   calls_(kInplaceAdd, row_of_, instead, std::int64_t{1});
 }
 
+View PagedSlots::unseen() const {
+  const auto [made, is_new] = calls_.shared("unseen " + key_, DataType::kUint8, {1, tokens_});
+  const View hidden = hidden_.as(DataType::kUint8);
+  if (is_new) calls_(kAmin, hidden, {hidden.vendor_dim(0)}, true, made);
+  return made.as(DataType::kBool).reshaped({1, 1, tokens_, 1});
+}
+
 std::optional<View> PagedSlots::bias() const {
   const bool has_mask = node_.has_source(kMask);
   const bool has_distances = params_.max_bias > 0;

@@ -23,6 +23,8 @@ class PagedSlots {
 
   /// Bool [slots, T, 1, 1].
   View hidden() const { return hidden_.reshaped({slots_, tokens_, 1, 1}); }
+  /// Tokens that see no slot: Bool [1, 1, T, 1].
+  View unseen() const;
   /// Bias of scores before slopes, [slots, T, 1 or H, 1] of F32 or F16. Without a mask and ALiBi
   /// there is none.
   std::optional<View> bias() const;

@@ -13,6 +13,8 @@ struct CannTarget {
   const DeviceContext* context = nullptr;
   /// The numbers in which products of F32 may be computed ("cann.matmul").
   CubeMath f32_products = CubeMath::kKeep;
+  /// Whether attention may be one operator, in F16 ("cann.attention").
+  bool fuses_attention = true;
 };
 
 }  // namespace shunt::cann

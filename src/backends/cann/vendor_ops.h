@@ -56,6 +56,14 @@ struct IntsIn {
   using Abi = const AclIntArray*;
   using Given = std::vector<std::int64_t>;
 };
+struct MaybeInts {
+  using Abi = const AclIntArray*;
+  using Given = std::optional<std::vector<std::int64_t>>;
+};
+struct Text {
+  using Abi = char*;
+  using Given = const char*;
+};
 /// A list of tensors.
 struct ListIn {
   using Abi = const AclTensorList*;
@@ -206,5 +214,32 @@ inline constexpr VendorOp<ListIn, ListIn, MaybeList, MaybeList, MaybeList, Maybe
 // Rope: mode 0 turns halves, 1 neighbours.
 inline constexpr VendorOp<In, In, In, Integer, Out> kRotaryPositionEmbedding{
     "RotaryPositionEmbedding"};
+
+// Attention. Operands have the layouts BSND or BNSD, and no gaps; a mask hides scores where it is
+// not 0.
+/// q, k, v, bias of scores, mask, lengths of q and k; scales of quantized operands, block table,
+/// paddings, shared prefixes (17 operands); heads, scale, the band that is seen, layout, heads of
+/// k, mode of the mask, precision, sizes and modes of other features (5), result, logarithms of
+/// sums.
+inline constexpr VendorOp<In, ListIn, ListIn, MaybeIn, MaybeIn, MaybeInts, MaybeInts, MaybeIn,
+                          MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn,
+                          MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeInts,
+                          Integer, Real, Integer, Integer, Text, Integer, Integer, Integer, Integer,
+                          Integer, Flag, Integer, Integer, Out, MaybeOut>
+    kFusedInferAttentionScoreV2{"FusedInferAttentionScoreV2"};
+/// q, k, v, bias of scores, mask, lengths of q and k, scales of quantized operands (5), heads,
+/// scale, the band that is seen, layout, heads of k (0: as many), mode of the mask, precision,
+/// result.
+inline constexpr VendorOp<In, In, In, MaybeIn, MaybeIn, MaybeInts, MaybeInts, MaybeIn, MaybeIn,
+                          MaybeIn, MaybeIn, MaybeIn, Integer, Real, Integer, Integer, Text, Integer,
+                          Integer, Integer, Out>
+    kPromptFlashAttentionV3{"PromptFlashAttentionV3"};
+/// One token: q, k, v, bias of scores, mask, lengths of k, scales of quantized operands, block
+/// table, padding (9), heads, scale, layout, heads of k (0: as many), size of blocks, precision,
+/// result.
+inline constexpr VendorOp<In, ListIn, ListIn, MaybeIn, MaybeIn, MaybeInts, MaybeIn, MaybeIn,
+                          MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, Integer,
+                          Real, Text, Integer, Integer, Integer, Out>
+    kIncreFlashAttentionV4{"IncreFlashAttentionV4"};
 
 }  // namespace shunt::cann

@@ -1,5 +1,6 @@
 #include "backends/cann/attention.h"
 
+#include "backends/cann/fused_attention.h"
 #include "backends/cann/kernel.h"
 #include "backends/cann/scores.h"
 #include "shunt/ops/attention.h"
@@ -28,11 +29,20 @@ class Attention final : public CannKernel {
                                   .max_bias = params.max_bias,
                                   .softcap = params.softcap};
     if (node.has_source(3)) operands.bias = calls.contiguous(node.source(3));
+    if (is_fused(node.view(), target) && attend_fused(calls, operands, node.result())) return;
     attend(calls, target, operands, node.result());
   }
 
   double rounding_error(const NodeView& view, const CannTarget& target) const override {
-    return attention_error(view, view.params<AttentionParams>().scale, target);
+    return attention_error(view, view.params<AttentionParams>().scale, target,
+                           is_fused(view, target));
+  }
+
+ private:
+  static bool is_fused(const NodeView& view, const CannTarget& target) {
+    const bool plain =
+        !view.has_source(3) && !view.has_source(4) && view.params<AttentionParams>().softcap == 0;
+    return may_be_fused(view, plain, target);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "backends/cann/attention.h"
 #include "backends/cann/blocks.h"
+#include "backends/cann/fused_attention.h"
 #include "backends/cann/kernel.h"
 #include "backends/cann/paged_slots.h"
 #include "backends/cann/scores.h"
@@ -49,17 +50,31 @@ class PagedAttention final : public CannKernel {
                                   .max_bias = params.max_bias,
                                   .softcap = params.softcap};
     keep_apart(calls, node, operands);
+    if (is_fused(node.view(), target)) {
+      operands.unseen = slots.unseen();
+      if (attend_fused(calls, operands, node.result())) return;
+    }
     attend(calls, target, operands, node.result());
   }
 
   double rounding_error(const NodeView& view, const CannTarget& target) const override {
-    return attention_error(view, view.params<PagedAttentionParams>().scale, target);
+    return attention_error(view, view.params<PagedAttentionParams>().scale, target,
+                           is_fused(view, target));
   }
 
  private:
-  /// A not-a-number in v times a weight of 0 is one. It must not get from a sequence to another.
+  static bool is_fused(const NodeView& view, const CannTarget& target) {
+    const auto& params = view.params<PagedAttentionParams>();
+    const bool plain = !view.has_source(5) && !view.has_source(6) && params.max_bias == 0 &&
+                       params.softcap == 0 && (target.chip->saturates || !has_several(view));
+    return may_be_fused(view, plain, target);
+  }
+  /// Whether it may compute several sequences. A not-a-number in v times a weight of 0 is one. It
+  /// must not get from a sequence to another.
+  static bool has_several(const NodeView& view) { return view.source(3).shape[1].max > 1; }
+
   static void keep_apart(Calls& calls, const Operands& node, AttentionOperands& operands) {
-    if (node.tensor(3).shape[1].max < 2) return;
+    if (!has_several(node.view())) return;
     if (calls.chip().saturates) {  // results are numbers
       const View numbers = calls.temporary(operands.v.type(), operands.v.sizes());
       calls(kMuls, operands.v, 1.0F, numbers);
