@@ -5,8 +5,8 @@ option(SHUNT_UNITY "Compile several source files as one translation unit" ON)
 set(SHUNT_UNITY_FILES 12 CACHE STRING "Largest number of source files in one translation unit; of tests twice as many")
 mark_as_advanced(SHUNT_UNITY_FILES)
 
-# shunt_unity(TARGET [FILES]): groups the sources of a target by folder, at most FILES (SHUNT_UNITY_FILES) in a unit.
-# Names in anonymous namespaces must be unique within a folder.
+# shunt_unity(TARGET [FILES [TOGETHER]]): groups the sources of a target by folder, at most FILES (SHUNT_UNITY_FILES) in a unit.
+# Names in anonymous namespaces must be unique within a folder. TOGETHER groups all folders, for files with a namespace each.
 # Left out: files that Highway includes once for each vector level, and files with compile options of their own (CMake itself
 # leaves out those that get their options after this call).
 function(shunt_unity target)
@@ -32,6 +32,9 @@ function(shunt_unity target)
     cmake_path(GET path PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE key)
     string(MAKE_C_IDENTIFIER "${key}" key)
+    if("TOGETHER" IN_LIST ARGN)
+      set(key all)
+    endif()
     list(APPEND folder_${key} ${source})
     list(LENGTH folder_${key} count)
     math(EXPR number "(${count} - 1) / ${most}")
