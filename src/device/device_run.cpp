@@ -30,7 +30,7 @@ Result<DeviceRun> DeviceRun::create(Device& device, const Graph& graph,
   SHUNT_ASSIGN(run.program_, device.prepare({graph, nodes, {kept.get(), graph.size()}, memory}));
   Addresses where{addresses, {}};
   if (const std::size_t scratch = run.program_->needs().scratch_bytes; scratch > 0) {
-    SHUNT_ASSIGN(run.scratch_, filled_buffer(device.memory(), scratch, std::byte{0}));
+    SHUNT_ASSIGN(run.scratch_, device.memory().allocate(scratch));
     where.scratch = {run.scratch_.get(), 0};
   }
   SHUNT_ASSIGN(run.binding_, run.program_->bind(where));

@@ -21,7 +21,7 @@ namespace ascend_twin {
 /// Fresh memory and the tail of each allocation: FP16 and FP32 of it are no numbers, an index is
 /// far away. Of a large allocation only the first and last kPoisonedAtMost bytes are filled.
 inline constexpr unsigned char kPoison = 0xFF;
-inline constexpr std::uint64_t kPoisonedAtMost = 32 << 20;
+inline constexpr std::uint64_t kPoisonedAtMost = 1 << 20;
 inline constexpr std::uint64_t kTail = 32;
 
 enum class MemoryKind : std::uint8_t {

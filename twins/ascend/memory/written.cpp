@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -20,29 +21,35 @@ Written::~Written() {
   if (bits_ != nullptr) ::munmap(bits_, mapped_);
 }
 
-void Written::mark(std::uint64_t offset, std::uint64_t bytes) {
+void Written::set(std::uint64_t offset, std::uint64_t bytes, bool written) {
   if (bits_ == nullptr) return;
+  const auto store = [&](std::uint64_t from, std::uint64_t count) {
+    std::atomic_ref byte(bits_[from / 8]);
+    const auto mask = static_cast<unsigned char>(((1U << count) - 1U) << (from % 8));
+    if (written) {
+      byte.fetch_or(mask, std::memory_order_relaxed);
+    } else {
+      byte.fetch_and(static_cast<unsigned char>(~mask), std::memory_order_relaxed);
+    }
+  };
   const std::uint64_t end = offset + bytes;
-  while (offset < end) {
-    const std::uint64_t bit = offset % 8;
-    const std::uint64_t count = end - offset < 8 - bit ? end - offset : 8 - bit;
-    const auto mask = static_cast<unsigned char>(((1U << count) - 1U) << bit);
-    std::atomic_ref(bits_[offset / 8]).fetch_or(mask, std::memory_order_relaxed);
+  if (offset % 8 != 0 && offset < end) {
+    const std::uint64_t count = std::min(end - offset, 8 - offset % 8);
+    store(offset, count);
     offset += count;
   }
+  for (; end - offset >= 8; offset += 8) {
+    std::atomic_ref(bits_[offset / 8]).store(written ? 0xFF : 0, std::memory_order_relaxed);
+  }
+  if (offset < end) store(offset, end - offset);
+}
+
+void Written::mark(std::uint64_t offset, std::uint64_t bytes) {
+  set(offset, bytes, true);
 }
 
 void Written::clear(std::uint64_t offset, std::uint64_t bytes) {
-  if (bits_ == nullptr) return;
-  const std::uint64_t end = offset + bytes;
-  while (offset < end) {
-    const std::uint64_t bit = offset % 8;
-    const std::uint64_t count = end - offset < 8 - bit ? end - offset : 8 - bit;
-    const auto mask = static_cast<unsigned char>(((1U << count) - 1U) << bit);
-    std::atomic_ref(bits_[offset / 8])
-        .fetch_and(static_cast<unsigned char>(~mask), std::memory_order_relaxed);
-    offset += count;
-  }
+  set(offset, bytes, false);
 }
 
 void Written::copy(std::uint64_t offset, const Written& from, std::uint64_t from_offset,

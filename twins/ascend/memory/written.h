@@ -26,6 +26,8 @@ class Written {
   std::uint64_t first_unwritten(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
+  void set(std::uint64_t offset, std::uint64_t bytes, bool written);
+
   unsigned char* bits_ = nullptr;  ///< null: all written
   std::uint64_t mapped_ = 0;
 };
