@@ -2,6 +2,7 @@
 // with and without direct copies, and on one that is too small.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <set>
 
 #include "backends/cuda/cuda_devices.h"
@@ -69,8 +70,10 @@ TEST_P(CudaEngineTypes, MatchTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, CudaEngineTypes,
-                         testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
-                                         DType::kQ4_0, DType::kIQ4_NL, DType::kQ4_K, DType::kQ6_K),
+                         testing::ValuesIn(every(3, std::array{DType::kF32, DType::kF16,
+                                                               DType::kBF16, DType::kQ8_0,
+                                                               DType::kQ4_0, DType::kIQ4_NL,
+                                                               DType::kQ4_K, DType::kQ6_K})),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
 /// Kernels use IEEE operations and exact sums of integers, so cards of all ages agree.

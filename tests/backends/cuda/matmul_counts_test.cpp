@@ -5,6 +5,7 @@
 #include "backends/cuda/cuda_devices.h"
 #include "ops/common/type_lists.h"
 #include "shunt/ops.h"
+#include "support/sanitized.h"
 
 namespace shunt::test::cuda_matmul_counts_test {
 namespace {
@@ -68,7 +69,7 @@ TEST_P(CudaMatmulCounts, ManyColumnsReadEachWeightAtMostTwice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, CudaMatmulCounts, testing::ValuesIn(kWeightTypes),
+INSTANTIATE_TEST_SUITE_P(Types, CudaMatmulCounts, testing::ValuesIn(every(5, kWeightTypes)),
                          [](const auto& type) { return std::string(to_string(type.param)); });
 
 }  // namespace
