@@ -299,9 +299,12 @@ cuda_step() {
   done
 }
 
-# Every case of every operation on every profile of the twin of CANN, in three orders of its work, with both layouts of the libraries.
+# Every case of every operation on every profile of the twin of CANN, in three orders of its work, with both layouts of the libraries;
+# before them the tests that take long.
 cann_step() {
   local profile order layout=ascend
+  build/release/bin/backends_tests --gtest_also_run_disabled_tests --gtest_filter='CannDecode.DISABLED_*' | tee build/cann-long
+  grep -q '^\[       OK \]' build/cann-long || fail "no long test of CANN ran"
   for profile in 910b 310p 310b; do
     for order in eager lazy 3; do
       ASCEND_TWIN_PROFILE=$profile ASCEND_TWIN_ORDER=$order ASCEND_TWIN_STRICT=abort build/release/bin/shunt check-ops --device cann0 \

@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of enum ascend_twin_live.
-constexpr int kDeviceAllocations = 0, kHostAllocations = 2, kReservedRanges = 4;
+constexpr int kDeviceAllocations = 0, kDeviceBytes = 1, kHostAllocations = 2, kHostBytes = 3;
+constexpr int kReservedRanges = 4;
 constexpr int kPhysicalHandles = 5, kContexts = 6, kStreams = 7, kEvents = 8, kTensors = 9;
 constexpr int kScalars = 10, kLists = 11, kExecutors = 12, kModels = 13, kSingleOpObjects = 14;
 
@@ -110,6 +111,14 @@ std::uint64_t AscendTwin::live() const {
     sum += live(kind);
   }
   return sum;
+}
+
+std::uint64_t AscendTwin::device_bytes() const {
+  return live(kDeviceBytes);
+}
+
+std::uint64_t AscendTwin::host_bytes() const {
+  return live(kHostBytes);
 }
 
 std::uint64_t AscendTwin::live_executors() const {

@@ -179,6 +179,8 @@ class CannDecode : public CannEngine {
     EXPECT_LT(test::distance(*logits, expected_[token]), 1e-9);
   }
 
+  void inject_random_faults(int steps);
+
   SynthModel model_{tiny_shape()};
   std::unique_ptr<Session> session_;
   std::vector<std::string> lines_;
@@ -265,8 +267,7 @@ INSTANTIATE_TEST_SUITE_P(, CannDecodeFaults,
 
 /// Steps with a fault at a random place, without captures, so that each step has all calls. Nothing
 /// stays allocated, and the steps between are right.
-TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
-  constexpr int kSteps = kSanitized ? 30 : 300;
+void CannDecode::inject_random_faults(int steps) {
   ASSERT_NO_FATAL_FAILURE(compute_expected());
   Options options = with("graph", "off");
   options.backend_options["cann"]["executors"] = "0";
@@ -274,7 +275,7 @@ TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same faults each time
   constexpr std::array kFaults = {"FAIL_FIRST_PHASE", "FAIL_LAUNCH", "FAIL_LATE"};
   int errors = 0;
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < steps; ++i) {
     const char* const fault = kFaults[random() % kFaults.size()];
     twin_.set(fault, std::to_string(1 + random() % 60));
     const std::size_t token = random() % kTokens.size();
@@ -285,7 +286,16 @@ TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
     expect_right(step(1 - token), 1 - token);
     ASSERT_FALSE(HasFailure()) << "step " << i << ", " << fault;
   }
-  EXPECT_GT(errors, kSteps / 2);
+  EXPECT_GT(errors, steps / 2);
+}
+
+TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
+  inject_random_faults(kSanitized ? 30 : 300);
+}
+
+/// `./dev ci --full` runs it.
+TEST_F(CannDecode, DISABLED_TenThousandRandomFaultsLeaveNothingBehind) {
+  inject_random_faults(10000);
 }
 
 }  // namespace
