@@ -113,12 +113,12 @@ std::uint64_t AscendTwin::live() const {
   return sum;
 }
 
-std::uint64_t AscendTwin::device_bytes() const {
-  return live(kDeviceBytes);
+AscendTwin::Allocated AscendTwin::device_memory() const {
+  return {live(kDeviceAllocations), live(kDeviceBytes)};
 }
 
-std::uint64_t AscendTwin::host_bytes() const {
-  return live(kHostBytes);
+AscendTwin::Allocated AscendTwin::pinned_memory() const {
+  return {live(kHostAllocations), live(kHostBytes)};
 }
 
 std::uint64_t AscendTwin::live_executors() const {

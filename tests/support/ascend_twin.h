@@ -58,9 +58,13 @@ class AscendTwin {
   std::uint64_t calls(const char* function) const;
   /// Objects alive: memory, streams, events, descriptors, executors, captured models.
   std::uint64_t live() const;
-  /// Bytes of device memory and of pinned host memory that are allocated now.
-  std::uint64_t device_bytes() const;
-  std::uint64_t host_bytes() const;
+  /// Memory that is allocated now.
+  struct Allocated {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+  };
+  Allocated device_memory() const;
+  Allocated pinned_memory() const;
   std::uint64_t live_executors() const;
   std::uint64_t live_models() const;
   /// The last objection of strict mode; empty if there was none.
