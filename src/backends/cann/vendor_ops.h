@@ -215,28 +215,25 @@ inline constexpr VendorOp<ListIn, ListIn, MaybeList, MaybeList, MaybeList, Maybe
 inline constexpr VendorOp<In, In, In, Integer, Out> kRotaryPositionEmbedding{
     "RotaryPositionEmbedding"};
 
-// Attention. Operands have the layouts BSND or BNSD, and no gaps; a mask hides scores where it is
-// not 0.
-/// q, k, v, bias of scores, mask, lengths of q and k; scales of quantized operands, block table,
-/// paddings, shared prefixes (17 operands); heads, scale, the band that is seen, layout, heads of
-/// k, mode of the mask, precision, sizes and modes of other features (5), result, logarithms of
-/// sums.
+// Attention. Operands have the layouts BSND or BNSD, and no gaps. A mask hides scores where it is
+// not 0. Parameters that are null or 0 belong to features that kernels do not use.
+/// q, k, v, bias, mask, lengths of q and k. 17 operands of other features. Heads, scale, the band
+/// that is seen, layout, heads of k, mode of the mask, precision. 5 numbers of other features.
+/// Result, logarithms of sums.
 inline constexpr VendorOp<In, ListIn, ListIn, MaybeIn, MaybeIn, MaybeInts, MaybeInts, MaybeIn,
                           MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn,
                           MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeInts,
                           Integer, Real, Integer, Integer, Text, Integer, Integer, Integer, Integer,
                           Integer, Flag, Integer, Integer, Out, MaybeOut>
     kFusedInferAttentionScoreV2{"FusedInferAttentionScoreV2"};
-/// q, k, v, bias of scores, mask, lengths of q and k, scales of quantized operands (5), heads,
-/// scale, the band that is seen, layout, heads of k (0: as many), mode of the mask, precision,
-/// result.
+/// q, k, v, bias, mask, lengths of q and k. 5 operands of other features. Heads, scale, the band
+/// that is seen, layout, heads of k (0: as many), mode of the mask, precision. Result.
 inline constexpr VendorOp<In, In, In, MaybeIn, MaybeIn, MaybeInts, MaybeInts, MaybeIn, MaybeIn,
                           MaybeIn, MaybeIn, MaybeIn, Integer, Real, Integer, Integer, Text, Integer,
                           Integer, Integer, Out>
     kPromptFlashAttentionV3{"PromptFlashAttentionV3"};
-/// One token: q, k, v, bias of scores, mask, lengths of k, scales of quantized operands, block
-/// table, padding (9), heads, scale, layout, heads of k (0: as many), size of blocks, precision,
-/// result.
+/// One token. q, k, v, bias, mask, lengths of k. 9 operands of other features. Heads, scale,
+/// layout, heads of k (0: as many), size of blocks, precision. Result.
 inline constexpr VendorOp<In, ListIn, ListIn, MaybeIn, MaybeIn, MaybeInts, MaybeIn, MaybeIn,
                           MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, MaybeIn, Integer,
                           Real, Text, Integer, Integer, Integer, Out>
