@@ -69,6 +69,7 @@ constexpr twin::SettingRow kTable[] = {
     {.name = "ASCEND_TWIN_LATE_CODE", .at_first = 507015, .allows = is_code},
     {.name = "ASCEND_TWIN_FAIL_CAPTURE", .at_first = 0, .is_fault = true},
     {.name = "ASCEND_TWIN_FAIL_LOST", .at_first = 0, .is_fault = true},
+    {.name = "ASCEND_TWIN_FAIL_HANG", .at_first = 0, .is_fault = true},
     {"ASCEND_TWIN_FULL_MEMORY", 0},
     {.name = "ASCEND_TWIN_SLOW_FIRST_DEVICE", .at_first = 0, .allows = twin::is_between<0, 10000>},
     {"ASCEND_TWIN_EXECUTOR_CACHE", 0, {{{"off", 0}, {"on", 1}}}},

@@ -34,6 +34,7 @@ enum class Setting : std::size_t {
   kLateCode,        // 507015 ...
   kFailCapture,
   kFailLost,         // n-th call of the runtime: the device is lost from then on
+  kFailHang,         // n-th task of a stream does not end before the setting is 0
   kFullMemory,       // bytes that others hold already
   kSlowFirstDevice,  // milliseconds of the first aclrtSetDevice
   kExecutorCache,    // off, on: an executor from the cache cannot become repeatable

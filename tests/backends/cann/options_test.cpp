@@ -1,5 +1,4 @@
 // The options of the CANN backend: their effects in the twin's counts, and values that are refused.
-// The twin has no device that hangs, so that `timeout` is only refused.
 #include <gmock/gmock.h>
 
 #include <array>

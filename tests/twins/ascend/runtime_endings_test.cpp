@@ -277,6 +277,31 @@ TEST_F(RuntimeEndings, A310BHas32GiB) {
   EXPECT_EQ(total, std::size_t{34'359'738'368});
 }
 
+TEST_F(RuntimeEndings, ATaskThatHangsEndsWithTheSetting) {
+  OwnStream stream;
+  Buffer target(4);
+  set("FAIL_HANG", "2");
+  ASSERT_EQ(aclrtMemsetAsync(target.address(), 4, 1, 4, stream.get()), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream.get(), 10000), ACL_SUCCESS);
+  ASSERT_EQ(aclrtMemsetAsync(target.address(), 4, 2, 4, stream.get()), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream.get(), 20), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  set("FAIL_HANG", "0");
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream.get(), 10000), ACL_SUCCESS);
+  unsigned char bytes[4] = {};
+  ASSERT_EQ(aclrtMemcpy(bytes, 4, target.address(), 4, ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
+  EXPECT_EQ(bytes[3], 2);
+}
+
+TEST_F(RuntimeEndings, AStreamIsDestroyedUnderATaskThatHangs) {
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  Buffer target(4);
+  set("FAIL_HANG", "1+");
+  ASSERT_EQ(aclrtMemsetAsync(target.address(), 4, 1, 4, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 10), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
 TEST_F(RuntimeEndings, CodesOfFaultsAreFailuresAndANullFunctionHasNoCalls) {
   EXPECT_FALSE(ascend_twin_set("ASCEND_TWIN_LATE_CODE", "0"));
   EXPECT_FALSE(ascend_twin_set("ASCEND_TWIN_FIRST_PHASE_CODE", "0"));

@@ -96,6 +96,14 @@ void Stream::hold_back(const Item& item) {
   changed_.wait_for(lock, std::chrono::microseconds((random >> 8) % kMostMicroseconds), urgent);
 }
 
+void Stream::hang(const Item& item) {
+  constexpr std::chrono::milliseconds kStep{1};
+  std::unique_lock lock(mutex_);
+  const auto ends = [&] { return closing_ || dropped_ >= item.ticket; };
+  while (setting(Setting::kFailHang) != 0 && !changed_.wait_for(lock, kStep, ends)) {
+  }
+}
+
 bool Stream::is_left_out(const Item& item) {
   if (item.task->kind == Task::Kind::kRecord) return false;  // somebody may wait for it
   const std::shared_ptr<Context> context = context_.lock();
@@ -110,6 +118,9 @@ Failure Stream::perform(const Item& item) {
   const Run run{this, device_, task_id, ++clock, false};
   Status code = ACL_SUCCESS;
   const twin::DefaultArithmetic arithmetic;
+  const bool is_work =
+      item.task->kind != Task::Kind::kRecord && item.task->kind != Task::Kind::kWait;
+  if (is_work && fault_is_due(Setting::kFailHang)) hang(item);
   try {
     code = work_begins(id_, *item.task, item.watch.get());
     if (code == ACL_SUCCESS) code = item.task->body(run);
@@ -119,8 +130,6 @@ Failure Stream::perform(const Item& item) {
     code = refuse(ACL_ERROR_RT_AICPU_EXCEPTION, item.task->name + ": " + failure.what());
   }
   count(ASCEND_TWIN_TASKS);
-  const bool is_work =
-      item.task->kind != Task::Kind::kRecord && item.task->kind != Task::Kind::kWait;
   if (is_work && fault_is_due(Setting::kFailLate) && code == ACL_SUCCESS)
     code = static_cast<Status>(setting(Setting::kLateCode));
   if (code != ACL_SUCCESS) {

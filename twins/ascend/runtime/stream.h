@@ -83,6 +83,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool take(Item& item);
   bool is_left_out(const Item& item);
   void hold_back(const Item& item);
+  /// Does not end before the setting is 0, or the stream is closed or dropped.
+  void hang(const Item& item);
   Failure perform(const Item& item);
 
   std::weak_ptr<Context> context_;
