@@ -86,7 +86,7 @@ enum RunMode : int { kOnDeviceHost = 0, kOnHost = 1 };
 /// aclrtStreamStatus.
 enum StreamStatus : int { kStreamComplete = 0 };
 /// Flags of events.
-enum : std::uint32_t { kEventSync = 1 };
+enum : std::uint32_t { kEventSync = 1, kEventTimeLine = 8 };
 /// aclmdlRICaptureMode.
 enum CaptureMode : int { kCaptureRelaxed = 2 };
 /// aclSysParamOpt.

@@ -6,6 +6,7 @@
 #include "backend_support/event_stream.h"
 #include "backend_support/host_memory_facts.h"
 #include "backends/cann/native.h"
+#include "backends/cann/timed_events.h"
 #include "base/host_memory_facts.h"
 #include "shunt/message.h"
 #include "shunt/ops/matrix.h"
@@ -82,7 +83,10 @@ CannDevice::CannDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info,
                [context = std::shared_ptr<const DeviceContext>(context_)](std::size_t bytes) {
                  return allocate_pinned(context, bytes);
                }),
-      has_staging_(options.pinned && !memory_.host_accessible()) {}
+      has_staging_(options.pinned && !memory_.host_accessible()) {
+  if (auto events = timed_events(context_))
+    clock_ = std::make_shared<EventClock>(std::move(events));
+}
 
 void CannDevice::connect(std::span<CannDevice* const> devices) {
   const auto enable = [](const CannDevice& user, const CannDevice& owner) {
@@ -136,7 +140,7 @@ double CannDevice::largest_number(const Graph& graph, NodeId node) const {
 }
 
 Result<std::unique_ptr<Stream>> CannDevice::open_stream() {
-  SHUNT_ASSIGN(auto native, CannStream::create(context_, options_));
+  SHUNT_ASSIGN(auto native, CannStream::create(context_, clock_, options_));
   SHUNT_ASSIGN(auto stream, EventStream::create(std::move(native), context_->health()));
   return stream;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "backend_support/event_clock.h"
 #include "backend_support/pinned_memory.h"
 #include "backends/cann/options.h"
 #include "backends/cann/program.h"
@@ -50,6 +51,7 @@ class CannDevice final : public Device {
   const CannKernel* kernel_of(const Graph& graph, NodeId node) const;
 
   std::shared_ptr<DeviceContext> context_;
+  std::shared_ptr<EventClock> clock_;  // null: events have no times
   DeviceInfo info_;
   std::string note_;
   CannOptions options_;

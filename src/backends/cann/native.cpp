@@ -26,8 +26,10 @@ std::int32_t milliseconds_until(Clock::time_point end) {
 /// An event of the library. It knows the stream that recorded it last.
 class CannEvent final : public NativeEvent {
  public:
-  CannEvent(std::shared_ptr<const DeviceContext> context, EventHandle handle)
-      : context_(std::move(context)), handle_(handle) {}
+  /// `clock`: of a timed event, else null.
+  CannEvent(std::shared_ptr<const DeviceContext> context, EventHandle handle,
+            std::shared_ptr<EventClock> clock)
+      : context_(std::move(context)), handle_(handle), clock_(std::move(clock)) {}
   ~CannEvent() override { context_->release<&Symbols::destroy_event>(handle_); }
   EventHandle handle() const { return handle_; }
   const DeviceContext& context() const { return *context_; }
@@ -51,10 +53,18 @@ class CannEvent final : public NativeEvent {
     if (recorded_by == nullptr) return true;
     return recorded_by->collect(std::chrono::milliseconds(milliseconds_until(end)));
   }
+  std::optional<Time> time() const override {
+    return clock_ == nullptr ? std::nullopt : clock_->time(handle_);
+  }
+  std::optional<double> seconds_since(const NativeEvent& begin) const override {
+    if (clock_ == nullptr) return std::nullopt;
+    return clock_->between(static_cast<const CannEvent&>(begin).handle(), handle_);
+  }
 
  private:
   std::shared_ptr<const DeviceContext> context_;
   EventHandle handle_;
+  std::shared_ptr<EventClock> clock_;
   mutable std::mutex mutex_;
   std::shared_ptr<StreamState> stream_;
 };
@@ -207,8 +217,10 @@ Status StreamState::recover() {
 
 // ---- CannStream
 
-CannStream::CannStream(std::shared_ptr<const DeviceContext> context, const CannOptions& options)
+CannStream::CannStream(std::shared_ptr<const DeviceContext> context,
+                       std::shared_ptr<EventClock> clock, const CannOptions& options)
     : context_(std::move(context)),
+      clock_(std::move(clock)),
       state_(std::make_shared<StreamState>(context_)),
       captures_(options.graph && context_->runtime().chip().graphs &&
                 context_->runtime().has(kGraphsFeature)),
@@ -227,8 +239,9 @@ CannStream::~CannStream() {
 }
 
 Result<std::unique_ptr<CannStream>> CannStream::create(std::shared_ptr<const DeviceContext> context,
+                                                       std::shared_ptr<EventClock> clock,
                                                        const CannOptions& options) {
-  std::unique_ptr<CannStream> made(new CannStream(std::move(context), options));
+  std::unique_ptr<CannStream> made(new CannStream(std::move(context), std::move(clock), options));
   SHUNT_TRY(made->state_->open());
   return made;
 }
@@ -239,10 +252,12 @@ Status CannStream::submit(Arguments... arguments) {
   return context_->call<Member>(arguments...);
 }
 
-Result<std::unique_ptr<NativeEvent>> CannStream::create_event(bool) {
+Result<std::unique_ptr<NativeEvent>> CannStream::create_event(bool timed) {
   EventHandle handle = nullptr;
-  SHUNT_TRY(context_->call<&Symbols::create_event>(&handle, std::uint32_t{kEventSync}));
-  auto event = std::make_unique<CannEvent>(context_, handle);
+  const bool has_time = timed && clock_ != nullptr;
+  const std::uint32_t flags = kEventSync | (has_time ? kEventTimeLine : 0U);
+  SHUNT_TRY(context_->call<&Symbols::create_event>(&handle, flags));
+  auto event = std::make_unique<CannEvent>(context_, handle, has_time ? clock_ : nullptr);
   // The first record takes the event's resource from the device.
   SHUNT_TRY(submit<&Symbols::record_event>(handle, state_->handle()));
   return event;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend_support/event_clock.h"
 #include "backend_support/graph_cache.h"
 #include "backend_support/native_stream.h"
 #include "backend_support/pinned_memory.h"
@@ -80,7 +81,9 @@ class CapturedModel {
 
 class CannStream final : public NativeStream, private WorkspaceReserve {
  public:
+  /// `clock`: of timed events; null if the library does not know their times.
   static Result<std::unique_ptr<CannStream>> create(std::shared_ptr<const DeviceContext> context,
+                                                    std::shared_ptr<EventClock> clock,
                                                     const CannOptions& options);
   ~CannStream() override;
 
@@ -100,7 +103,8 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   std::string nodes_of(const Binding& binding) const override;
 
  private:
-  CannStream(std::shared_ptr<const DeviceContext> context, const CannOptions& options);
+  CannStream(std::shared_ptr<const DeviceContext> context, std::shared_ptr<EventClock> clock,
+             const CannOptions& options);
   template <auto Member, class... Arguments>
   Status submit(Arguments... arguments);
   Result<DevicePointer> at_least(std::size_t bytes) override;
@@ -114,6 +118,7 @@ class CannStream final : public NativeStream, private WorkspaceReserve {
   Result<std::shared_ptr<CapturedModel>> capture(CannBinding& binding, const RunArgs& args);
 
   std::shared_ptr<const DeviceContext> context_;
+  std::shared_ptr<EventClock> clock_;
   std::shared_ptr<StreamState> state_;
   std::unique_ptr<Allocation> reserve_;
   std::vector<std::unique_ptr<Allocation>> extras_;  // of the last run that needed some

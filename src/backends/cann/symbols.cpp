@@ -42,6 +42,7 @@ constexpr std::array kSymbolTable = {
     symbol<&Symbols::record_event>("aclrtRecordEvent"),
     symbol<&Symbols::wait_event>("aclrtStreamWaitEvent"),
     symbol<&Symbols::synchronize_event>("aclrtSynchronizeEventWithTimeout"),
+    symbol<&Symbols::elapsed_time>("aclrtEventElapsedTime", "7.0", kTimesFeature),
     symbol<&Symbols::capture_begin>("aclmdlRICaptureBegin", "8.1", kGraphsFeature),
     symbol<&Symbols::capture_end>("aclmdlRICaptureEnd", "8.1", kGraphsFeature),
     symbol<&Symbols::execute_model>("aclmdlRIExecuteAsync", "8.1", kGraphsFeature),

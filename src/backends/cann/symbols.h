@@ -52,6 +52,7 @@ struct Symbols {
   Status32 (*record_event)(EventHandle, StreamHandle) = nullptr;
   Status32 (*wait_event)(StreamHandle, EventHandle) = nullptr;
   Status32 (*synchronize_event)(EventHandle, std::int32_t milliseconds) = nullptr;
+  Status32 (*elapsed_time)(float* milliseconds, EventHandle begin, EventHandle end) = nullptr;
   // Captured graphs.
   Status32 (*capture_begin)(StreamHandle, CaptureMode) = nullptr;
   Status32 (*capture_end)(StreamHandle, ModelHandle*) = nullptr;
@@ -76,6 +77,7 @@ struct Symbols {
 /// Features of which a library may lack functions.
 inline constexpr const char* kGraphsFeature = "captured graphs";
 inline constexpr const char* kDeterminismFeature = "results with the same bits in each run";
+inline constexpr const char* kTimesFeature = "times of work in traces";
 inline constexpr const char* kPeersFeature = "direct copies between devices";
 
 std::span<const SymbolRow<Symbols>> symbol_rows();

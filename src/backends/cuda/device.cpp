@@ -8,6 +8,7 @@
 #include "backend_support/host_memory_facts.h"
 #include "backends/cuda/native.h"
 #include "backends/cuda/peak_meter.h"
+#include "backends/cuda/timed_events.h"
 #include "base/host_memory_facts.h"
 #include "shunt/message.h"
 #include "shunt/ops/matrix.h"
@@ -176,7 +177,7 @@ CudaDevice::CudaDevice(std::shared_ptr<Context> context, DeviceInfo info, const 
                [context = context_](std::size_t bytes) { return allocate_pinned(context, bytes); }),
       has_staging_(options.pinned && !memory_.host_accessible()),
       modules_(context_),
-      clock_(std::make_shared<DeviceClock>(context_)) {
+      clock_(std::make_shared<EventClock>(timed_events(context_))) {
   if (options.fuse) patterns_ = fused_patterns();
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "backend_support/device_health.h"
+#include "backend_support/event_clock.h"
 #include "backend_support/pinned_memory.h"
-#include "backends/cuda/device_clock.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/options.h"
 #include "backends/cuda/program.h"
@@ -56,7 +56,7 @@ class CudaDevice final : public Device {
   PinnedMemory staging_;
   bool has_staging_;
   Modules modules_;
-  std::shared_ptr<DeviceClock> clock_;
+  std::shared_ptr<EventClock> clock_;
   std::span<const Pattern> patterns_;     // of fused nodes
   std::vector<const BufferType*> peers_;  // memory that it copies from directly
 };

@@ -17,8 +17,7 @@ namespace shunt::cuda {
 /// An event of the driver.
 class CudaEvent final : public NativeEvent {
  public:
-  CudaEvent(std::shared_ptr<Context> context, EventHandle handle,
-            std::shared_ptr<DeviceClock> clock)
+  CudaEvent(std::shared_ptr<Context> context, EventHandle handle, std::shared_ptr<EventClock> clock)
       : context_(std::move(context)), handle_(handle), clock_(std::move(clock)) {}
   ~CudaEvent() override { context_->release<&Symbols::event_destroy>(handle_); }
   EventHandle handle() const { return handle_; }
@@ -44,7 +43,7 @@ class CudaEvent final : public NativeEvent {
  private:
   std::shared_ptr<Context> context_;
   EventHandle handle_;
-  std::shared_ptr<DeviceClock> clock_;
+  std::shared_ptr<EventClock> clock_;
 };
 
 namespace {
@@ -85,12 +84,12 @@ Copy2d shape_of(const CopyShape& shape) {
 
 }  // namespace
 
-CudaStream::CudaStream(std::shared_ptr<Context> context, std::shared_ptr<DeviceClock> clock,
+CudaStream::CudaStream(std::shared_ptr<Context> context, std::shared_ptr<EventClock> clock,
                        FunctionHandle begin_run)
     : context_(std::move(context)), clock_(std::move(clock)), begin_run_(begin_run) {}
 
 Result<std::unique_ptr<CudaStream>> CudaStream::create(const std::shared_ptr<Context>& context,
-                                                       std::shared_ptr<DeviceClock> clock,
+                                                       std::shared_ptr<EventClock> clock,
                                                        FunctionHandle begin_run,
                                                        PinnedMemory& staging) {
   std::unique_ptr<CudaStream> made(new CudaStream(context, std::move(clock), begin_run));

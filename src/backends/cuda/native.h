@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 
+#include "backend_support/event_clock.h"
 #include "backend_support/native_stream.h"
 #include "backend_support/pinned_memory.h"
-#include "backends/cuda/device_clock.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/gpu/shared.h"
 #include "backends/cuda/launch.h"
@@ -19,7 +19,7 @@ class CudaStream final : public NativeStream {
  public:
   /// `staging`: counts a refusal of pinned memory, without which the stream works, too.
   static Result<std::unique_ptr<CudaStream>> create(const std::shared_ptr<Context>& context,
-                                                    std::shared_ptr<DeviceClock> clock,
+                                                    std::shared_ptr<EventClock> clock,
                                                     FunctionHandle begin_run,
                                                     PinnedMemory& staging);
   ~CudaStream() override;
@@ -46,7 +46,7 @@ class CudaStream final : public NativeStream {
     std::shared_ptr<const NodeNames> names;
   };
 
-  CudaStream(std::shared_ptr<Context> context, std::shared_ptr<DeviceClock> clock,
+  CudaStream(std::shared_ptr<Context> context, std::shared_ptr<EventClock> clock,
              FunctionHandle begin_run);
   Result<gpu::FaultRecord> read_record() const;
   Status wait_for_pageable(const std::byte* host) const;
@@ -64,7 +64,7 @@ class CudaStream final : public NativeStream {
                 const std::atomic<bool>* cancel);
 
   std::shared_ptr<Context> context_;
-  std::shared_ptr<DeviceClock> clock_;
+  std::shared_ptr<EventClock> clock_;
   FunctionHandle begin_run_;
   StreamHandle stream_ = nullptr;
   std::uint64_t submitted_ = 0;

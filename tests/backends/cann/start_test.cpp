@@ -237,6 +237,8 @@ INSTANTIATE_TEST_SUITE_P(
         Missing{"peers", "aclrtDeviceEnablePeerAccess",
                 "no direct copies between devices: the library lacks "
                 "aclrtDeviceEnablePeerAccess (CANN 7.0)"},
+        Missing{"times", "aclrtEventElapsedTime",
+                "no times of work in traces: the library lacks aclrtEventElapsedTime (CANN 7.0)"},
         Missing{"copies_of_rows", "aclrtMemcpy2dAsync", nullptr},
         Missing{"determinism", "aclrtCtxSetSysParamOpt",
                 "no results with the same bits in each run: the library lacks "

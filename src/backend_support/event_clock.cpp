@@ -1,4 +1,4 @@
-#include "backends/cuda/device_clock.h"
+#include "backend_support/event_clock.h"
 
 #include <cmath>
 #include <limits>
@@ -6,41 +6,38 @@
 
 #include "base/clock.h"
 
-namespace shunt::cuda {
+namespace shunt {
 
 namespace {
 
 constexpr double kOldest = 1;  // seconds
 constexpr int kTries = 8;
 constexpr double kShortRecording = 200e-6;  // seconds
-/// cuEventElapsedTime has a resolution of 0.5 microseconds; a float adds less within kOldest.
+/// Vendors give times to half a microsecond; a float adds less within kOldest.
 constexpr double kResolution = 1e-6;
 
 }  // namespace
 
-DeviceClock::~DeviceClock() {
+EventClock::~EventClock() {
   for (const Anchor& anchor : {anchor_, best_, trial_}) {
-    if (anchor.event != nullptr) context_->release<&Symbols::event_destroy>(anchor.event);
+    if (anchor.event != nullptr) events_->destroy(anchor.event);
   }
-  if (stream_ != nullptr) context_->release<&Symbols::stream_destroy>(stream_);
 }
 
-Status DeviceClock::record(Anchor& anchor) {
-  if (anchor.event == nullptr)
-    SHUNT_TRY(context_->call<&Symbols::event_create>(&anchor.event, kEventBlockingSync));
+Status EventClock::record(Anchor& anchor) {
+  if (anchor.event == nullptr) {
+    SHUNT_ASSIGN(anchor.event, events_->create());
+  }
   const double before = steady_seconds();
-  SHUNT_TRY(context_->submit<&Symbols::event_record>(anchor.event, stream_));
-  SHUNT_TRY(context_->wait_until_idle(stream_));
+  SHUNT_TRY(events_->record(anchor.event));
   const double after = steady_seconds();
   anchor.seconds = (before + after) / 2;
   anchor.error = (after - before) / 2;
   return ok();
 }
 
-Status DeviceClock::renew() {
+Status EventClock::renew() {
   if (known_ && steady_seconds() - anchor_.seconds < kOldest) return ok();
-  if (stream_ == nullptr)
-    SHUNT_TRY(context_->call<&Symbols::stream_create>(&stream_, kStreamNonBlocking));
   // Other processes may delay the host in between, so there are several tries.
   best_.error = std::numeric_limits<double>::infinity();
   for (int tries = 0; tries < kTries && 2 * best_.error >= kShortRecording; ++tries) {
@@ -53,20 +50,14 @@ Status DeviceClock::renew() {
   return ok();
 }
 
-void DeviceClock::measure_drift(const Anchor& from, const Anchor& to) {
+void EventClock::measure_drift(const Anchor& from, const Anchor& to) {
   const auto device = between(from.event, to.event);
   const double host = to.seconds - from.seconds;
   if (!device || host <= 0) return;
   drift_ = (std::abs(host - *device) + from.error + to.error + kResolution) / host;
 }
 
-std::optional<double> DeviceClock::between(EventHandle begin, EventHandle end) const {
-  float milliseconds = 0;
-  if (!context_->call<&Symbols::event_elapsed_time>(&milliseconds, begin, end)) return std::nullopt;
-  return 1e-3 * static_cast<double>(milliseconds);
-}
-
-std::optional<NativeEvent::Time> DeviceClock::time(EventHandle event) {
+std::optional<NativeEvent::Time> EventClock::time(TimedEvents::Handle event) {
   const std::lock_guard lock(mutex_);
   if (!renew()) return std::nullopt;
   const auto since = between(anchor_.event, event);
@@ -75,4 +66,4 @@ std::optional<NativeEvent::Time> DeviceClock::time(EventHandle event) {
                            anchor_.error + kResolution + drift_ * std::abs(*since)};
 }
 
-}  // namespace shunt::cuda
+}  // namespace shunt
