@@ -12,7 +12,7 @@ constexpr std::int64_t kHeadSizeStep = 16;
 constexpr std::int64_t kMostHeads = 256;
 constexpr std::int64_t kMostGroup = 64;
 // Of a 310P.
-constexpr std::int64_t kMostRows = 65535;
+constexpr std::int64_t kMostLength = 65535;
 constexpr std::int64_t kMostBatches = 128;
 constexpr std::int64_t kMaskStep = 128;
 
@@ -55,7 +55,7 @@ bool call_for_tokens(Calls& calls, const Call& call) {
 bool fits_310p(const AttentionOperands& in) {
   const std::int64_t tokens = in.q.size(2);
   const std::int64_t keys = in.k.size(1);
-  if (tokens > kMostRows || keys > kMostRows || in.q.size(3) > kMostBatches) return false;
+  if (tokens > kMostLength || keys > kMostLength || in.q.size(3) > kMostBatches) return false;
   const bool whole_steps = tokens % kMaskStep == 0 && keys % kMaskStep == 0;
   return !in.hidden || tokens == 1 || tokens == keys || whole_steps;
 }

@@ -30,9 +30,13 @@ class CannTimedEvents final : public TimedEvents {
     return context_->call<&Symbols::synchronize_stream>(stream_, most);
   }
   std::optional<double> seconds_between(Handle begin, Handle end) const override {
+    // The library refuses an end that came before the begin.
     float milliseconds = 0;
-    if (!context_->call<&Symbols::elapsed_time>(&milliseconds, begin, end)) return std::nullopt;
-    return 1e-3 * static_cast<double>(milliseconds);
+    if (context_->call<&Symbols::elapsed_time>(&milliseconds, begin, end))
+      return 1e-3 * static_cast<double>(milliseconds);
+    if (context_->call<&Symbols::elapsed_time>(&milliseconds, end, begin))
+      return -1e-3 * static_cast<double>(milliseconds);
+    return std::nullopt;
   }
 
  private:
