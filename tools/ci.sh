@@ -407,11 +407,10 @@ ci() {
   step "tsan: tests of threads" tsan_test_step
   step "big-endian: build" big_endian_build_step
   step "big-endian: tests" big_endian_test_step
-  step "layout" layout_step
+  step "layout" layout_step ${full:+--full}
   step "fuzz: 20 s each" fuzz 20
   if [[ $full ]]; then
     step "the twins alone, with their own flags" tools/prove-twin
-    step "layout, with all unit tests" layout_step --full
     step "each allocation fails" allocations_step
     step "CUDA: all profiles, three orders" cuda_step
     step "CANN: all profiles, three orders" cann_step

@@ -23,6 +23,7 @@ struct Exclusion {
   std::string op;
   std::string case_contains;  ///< empty: all of the op's
   std::string reason;
+  bool at_start = false;         ///< of those that contain it, cases that begin with it
   std::size_t except_every = 0;  ///< above 0: the device computes every n-th of these cases
 };
 

@@ -14,10 +14,12 @@ SessionOptions small_session(std::int64_t context) {
 }
 
 Result<EngineRun> run_engine(const std::string& path, const std::vector<Device*>& devices,
-                             const LoadOptions& options, std::int64_t context) {
+                             const LoadOptions& options, std::int64_t context, DType cache_type) {
   EngineRun run;
   SHUNT_ASSIGN(run.model, Model::load(path, devices, options));
-  SHUNT_ASSIGN(run.session, Session::create(run.model, small_session(context)));
+  SessionOptions session = small_session(context);
+  session.cache_type = cache_type;
+  SHUNT_ASSIGN(run.session, Session::create(run.model, session));
   const std::vector<std::int32_t> prompt = {1, 20, 30, 40, 50};
   SHUNT_ASSIGN(auto logits, run.session->append(prompt));
   run.logits.assign(logits.begin(), logits.end());

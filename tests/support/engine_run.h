@@ -23,6 +23,7 @@ struct EngineRun {
 /// Loads a model and appends a prompt, then 8 times the likeliest token. The session's context may
 /// differ from the loader's.
 Result<EngineRun> run_engine(const std::string& path, const std::vector<Device*>& devices,
-                             const LoadOptions& options, std::int64_t context = 32);
+                             const LoadOptions& options, std::int64_t context = 32,
+                             DType cache_type = DType::kF32);
 
 }  // namespace shunt::test

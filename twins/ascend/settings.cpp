@@ -57,6 +57,7 @@ constexpr twin::SettingRow kTable[] = {
        {"9", 9}}}},
     {"ASCEND_TWIN_CALLBACK", 0, {{{"before", 0}, {"after", 1}, {"never", 2}}}},
     {"ASCEND_TWIN_ACCUMULATE", 0, {{{"single", 0}, {"double", 1}, {"half", 2}}}},
+    {"ASCEND_TWIN_CLOCK", 0, {{{"real", 0}, {"tasks", 1}}}},
     {"ASCEND_TWIN_AFTERMATH", 0, {{{"off", 0}, {"on", 1}}}},
     {.name = "ASCEND_TWIN_FAIL_DEVICE_MEMORY", .at_first = 0, .is_fault = true},
     {.name = "ASCEND_TWIN_FAIL_HOST_MEMORY", .at_first = 0, .is_fault = true},

@@ -21,6 +21,7 @@ enum class Setting : std::size_t {
   kOrder,       // kEager, kLazy, or a seed from 2 on
   kCallback,    // before, after, never: of a failed task, against its event
   kAccumulate,  // single, double, half
+  kClock,       // real, tasks: a microsecond for each task
   kAftermath,   // off, on: a failed first phase spoils the thread's next one, without exception
                 // information (facts B)
   kFailDeviceMemory,  // faults: n-th event, or n+ for all after it
@@ -44,6 +45,7 @@ enum class Setting : std::size_t {
 using twin::Strict;
 enum class Order : std::int64_t { kEager, kLazy };  // greater: a seed
 enum class CallbackTime : std::int64_t { kBefore, kAfter, kNever };
+enum class ClockKind : std::int64_t { kReal, kTasks };
 enum class Accumulate : std::int64_t { kSingle, kDouble, kHalf };
 enum class Support : std::int64_t { kDocs, kPackage, kField };
 enum class Peers : std::int64_t { kOff, kOn, kAsProfile };

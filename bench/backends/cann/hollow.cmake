@@ -1,6 +1,7 @@
 # The hollow library of CANN: runtime.cpp, and a function for each other name of the interface. First phases leave the workspace at 0.
 file(READ ${CMAKE_CURRENT_LIST_DIR}/hollow/runtime.cpp runtime)
 file(GLOB lists ${PROJECT_SOURCE_DIR}/twins/ascend/symbols-*.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/hollow/runtime.cpp ${lists})
 set(functions "#include <cstdint>\nextern \"C\" int hollow_launch();\n")
 set(seen "")
 foreach(list IN LISTS lists)

@@ -17,8 +17,7 @@ struct AttentionOperands {
   std::optional<View> hidden = {};  ///< scores that count as minus infinity, Bool [N, T, 1, 1]
   std::optional<View> spoiled =
       {};  ///< of v's type and sizes: 1 where v is not a number, and has a 0
-  std::optional<View> unseen = {};  ///< tokens that see no key, Bool [1, 1, T, 1]; with `hidden`
-  std::optional<View> sinks = {};   ///< [1, 1, H, 1]
+  std::optional<View> sinks = {};  ///< [1, 1, H, 1]
   float scale = 1;
   float max_bias = 0;
   float softcap = 0;

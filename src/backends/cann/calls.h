@@ -110,15 +110,19 @@ class Calls {
     });
   }
 
-  /// The same, if the chip has the operator for such operands. False: it has not, and nothing was
-  /// called.
+  /// Whether the chip has the operator for such operands. Nothing is called.
   template <class... P>
-  bool attempt(const VendorOp<P...>& op, const typename P::Given&... given) {
+  bool has(const VendorOp<P...>& op, const typename P::Given&... given) {
     if (!status_) return true;
     CallPlan plan;
     Calls asked(context_, plan);
     asked(op, without_memory(given)...);
-    if (!asked.status() && asked.refusal() == Refusal::kVendorFunction) return false;
+    return asked.status() || asked.refusal() != Refusal::kVendorFunction;
+  }
+  /// Calls the operator if the chip has it for such operands. False: nothing was called.
+  template <class... P>
+  bool attempt(const VendorOp<P...>& op, const typename P::Given&... given) {
+    if (!has(op, given...)) return false;
     (*this)(op, given...);
     return true;
   }

@@ -1,6 +1,7 @@
 #include "backends/cann/fused_attention.h"
 
 #include <limits>
+#include <string_view>
 
 namespace shunt::cann {
 
@@ -11,7 +12,7 @@ constexpr std::int64_t kMostHeadSize = 512;
 constexpr std::int64_t kHeadSizeStep = 16;
 constexpr std::int64_t kMostHeads = 256;
 constexpr std::int64_t kMostGroup = 64;
-// Of a 310P.
+// Limits of a 310P.
 constexpr std::int64_t kMostLength = 65535;
 constexpr std::int64_t kMostBatches = 128;
 constexpr std::int64_t kMaskStep = 128;
@@ -25,30 +26,30 @@ struct Call {
   std::optional<View> mask;
   View out;
   std::int64_t heads, kv_heads;
-  double scale;
   const char* layout;
 };
 
-/// 910B: heads of k may be fewer.
-bool call_grouped(Calls& calls, const Call& call) {
-  return calls.attempt(kFusedInferAttentionScoreV2, call.q, {call.k}, {call.v}, {}, call.mask, {},
-                       {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       call.heads, call.scale, kNoBand, kNoBand, call.layout, call.kv_heads, 0,
-                       kPrecise, 0, 0, false, 0, 0, call.out, {});
-}
-
-/// 310P: one query for each head.
-bool call_for_token(Calls& calls, const Call& call) {
-  return calls.attempt(kIncreFlashAttentionV4, call.q, {call.k}, {call.v}, {}, call.mask, {}, {},
-                       {}, {}, {}, {}, {}, {}, {}, {}, call.heads, call.scale, call.layout, 0, 0,
-                       kPrecise, call.out);
-}
-
-/// 310P: many.
-bool call_for_tokens(Calls& calls, const Call& call) {
-  return calls.attempt(kPromptFlashAttentionV3, call.q, call.k, call.v, {}, call.mask, {}, {}, {},
-                       {}, {}, {}, {}, call.heads, call.scale, kNoBand, kNoBand, call.layout, 0, 0,
-                       kPrecise, call.out);
+/// Calls `use` with the operator for these operands and its arguments. `fused`: the chip's.
+template <class Use>
+auto with_operator(FusedAttention fused, const Call& call, const Use& use) {
+  constexpr auto kNone = std::nullopt;
+  constexpr double kScale = 1;  // q has it
+  const std::vector<View> k = {call.k}, v = {call.v};
+  if (fused == FusedAttention::kGrouped) {
+    return use(kFusedInferAttentionScoreV2, call.q, k, v, kNone, call.mask, kNone, kNone, kNone,
+               kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone,
+               kNone, kNone, kNone, kNone, call.heads, kScale, kNoBand, kNoBand, call.layout,
+               call.kv_heads, 0, kPrecise, 0, 0, false, 0, 0, call.out, kNone);
+  }
+  const std::size_t row = std::string_view(call.layout) == "BSND" ? 2 : 1;
+  if (call.q.size(row) == 1) {
+    return use(kIncreFlashAttentionV4, call.q, k, v, kNone, call.mask, kNone, kNone, kNone, kNone,
+               kNone, kNone, kNone, kNone, kNone, kNone, call.heads, kScale, call.layout, 0, 0,
+               kPrecise, call.out);
+  }
+  return use(kPromptFlashAttentionV3, call.q, call.k, call.v, kNone, call.mask, kNone, kNone, kNone,
+             kNone, kNone, kNone, kNone, call.heads, kScale, kNoBand, kNoBand, call.layout, 0, 0,
+             kPrecise, call.out);
 }
 
 /// Whether a 310P has an operator for these sizes.
@@ -58,14 +59,6 @@ bool fits_310p(const AttentionOperands& in) {
   if (tokens > kMostLength || keys > kMostLength || in.q.size(3) > kMostBatches) return false;
   const bool whole_steps = tokens % kMaskStep == 0 && keys % kMaskStep == 0;
   return !in.hidden || tokens == 1 || tokens == keys || whole_steps;
-}
-
-/// In F16 and without gaps.
-View half(Calls& calls, const View& from) {
-  if (from.is_contiguous()) return calls.cast(from, DataType::kFloat16);
-  const View made = calls.temporary(DataType::kFloat16, from.sizes());
-  calls.copy(made, from);
-  return made;
 }
 
 /// Dimensions 1 and 2 swapped.
@@ -89,30 +82,38 @@ bool may_be_fused(const NodeView& view, bool plain, const CannTarget& target) {
          (fused == FusedAttention::kGrouped ? heads <= kv_heads * kMostGroup : heads == kv_heads);
 }
 
+bool needs_both(const Calls& calls) {
+  return calls.is_plan() && calls.chip().fused_attention == FusedAttention::kUngrouped;
+}
+
 bool attend_fused(Calls& calls, const AttentionOperands& in, const View& result) {
-  const bool grouped = calls.chip().fused_attention == FusedAttention::kGrouped;
-  const std::int64_t tokens = in.q.size(2);
-  if (!grouped && !fits_310p(in)) return false;
+  const Calls::Scope scope(calls);
+  const FusedAttention fused = calls.chip().fused_attention;
+  if (fused == FusedAttention::kUngrouped && !fits_310p(in)) return false;
   // Keys of a cache have all heads of a row together; gathered ones have all rows of a head.
   const bool by_rows = swapped(in.k).is_contiguous() && swapped(in.v).is_contiguous();
   const auto laid_out = [&](const View& by_row) { return by_rows ? by_row : swapped(by_row); };
   View::Dims sizes = in.q.sizes();
   if (!by_rows) std::swap(sizes[1], sizes[2]);
-  const Call call = {.q = half(calls, laid_out(in.q)),
-                     .k = laid_out(swapped(in.k)),
-                     .v = laid_out(swapped(in.v)),
-                     .mask = in.hidden,
-                     .out = calls.temporary(DataType::kFloat16, sizes),
-                     .heads = in.q.size(1),
-                     .kv_heads = in.k.size(2),
-                     .scale = static_cast<double>(in.scale),
-                     .layout = by_rows ? "BSND" : "BNSD"};
-  const bool called = grouped       ? call_grouped(calls, call)
-                      : tokens == 1 ? call_for_token(calls, call)
-                                    : call_for_tokens(calls, call);
-  if (!called) return false;
+  const View without_memory(DataType::kFloat16, sizes, nullptr);
+  Call call = {.q = without_memory,
+               .k = laid_out(swapped(in.k)),
+               .v = laid_out(swapped(in.v)),
+               .mask = in.hidden,
+               .out = without_memory,
+               .heads = in.q.size(1),
+               .kv_heads = in.k.size(2),
+               .layout = by_rows ? "BSND" : "BNSD"};
+  if (!with_operator(fused, call,
+                     [&](const auto&... arguments) { return calls.has(arguments...); }))
+    return false;
+  // Scores grow with the size of a head, so that queries are scaled before they are rounded.
+  const View scaled = calls.temporary(DataType::kFloat, sizes);
+  calls(kMuls, laid_out(in.q), in.scale, scaled);
+  call.q = calls.cast(scaled, DataType::kFloat16);
+  call.out = calls.temporary(DataType::kFloat16, sizes);
+  with_operator(fused, call, [&](const auto&... arguments) { calls(arguments...); });
   calls.copy(result, laid_out(call.out));
-  if (in.unseen) calls(kInplaceMaskedFillScalar, result, *in.unseen, 0.0F);
   return true;
 }
 

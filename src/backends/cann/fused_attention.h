@@ -10,7 +10,12 @@ namespace shunt::cann {
 /// soft-cap.
 bool may_be_fused(const NodeView& view, bool plain, const CannTarget& target);
 
-/// attend() by one operator. False if the chip has none for these sizes; then nothing was called.
+/// attend() by one operator. Rows of queries that see no key have any numbers. False if the chip
+/// has none for these sizes; then nothing was called.
 bool attend_fused(Calls& calls, const AttentionOperands& operands, const View& result);
+
+/// Whether a program is being made ready on a chip where sizes of a run decide: its plan needs the
+/// calls of attend(), too.
+bool needs_both(const Calls& calls);
 
 }  // namespace shunt::cann

@@ -34,7 +34,7 @@ class AddedRmsNorm final : public CannKernel {
   }
 };
 
-/// The sources of a group must be so.
+/// Whether a node is F32: kernels of groups read no other sources.
 auto f32_sources(const Surroundings& around) {
   return [&around](NodeId id) { return around.node(id).result.dtype == DType::kF32; };
 }

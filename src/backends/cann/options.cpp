@@ -34,6 +34,10 @@ Status check_executors(std::string_view text) {
   return invalid("\"{}\" is not a whole number from 0 to {}", text, kMostExecutors);
 }
 
+Status check_deterministic(std::string_view text) {
+  return check_word(text, {"repeat", "on", "off"});
+}
+
 Status check_attention(std::string_view text) {
   return check_word(text, {"fused", "composed"});
 }
@@ -43,7 +47,10 @@ constexpr std::array kOptions = {
                   "attention over caches of F16: fused (one operator in F16, where the chip has "
                   "it), composed",
                   check_attention, "fused"},
-    BackendOption{"deterministic", "give the same bits in each run: on, off", check_on_off, "on"},
+    BackendOption{"deterministic",
+                  "repeat: the same bits in each run; on: also for a token whatever else a step "
+                  "computes; off: neither",
+                  check_deterministic, "repeat"},
     BackendOption{"executors",
                   "executors of a step that are kept to be used again where it is not captured: "
                   "0 to 100000",
@@ -76,10 +83,11 @@ std::span<const BackendOption> option_table() {
 CannOptions parse_options(const Options& options) {
   const auto text = [&](std::string_view name) { return backend_option(options, "cann", name); };
   CannOptions parsed;
-  parsed.deterministic = text("deterministic") == "on";
+  parsed.deterministic = text("deterministic") != "off";
   parsed.executors = static_cast<std::size_t>(parse_whole(text("executors"), kMostExecutors));
   parsed.fuse = text("fuse") == "on";
-  parsed.fuses_attention = text("attention") == "fused";
+  // The operators for one token and for many round differently.
+  parsed.fuses_attention = text("attention") == "fused" && text("deterministic") != "on";
   parsed.graph = text("graph") == "on";
   parsed.graphs = static_cast<std::size_t>(parse_whole(text("graphs"), kMostGraphs));
   const std::string_view matmul = text("matmul");

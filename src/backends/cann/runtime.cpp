@@ -200,8 +200,8 @@ Status Runtime::initialize() {
       if (status != kRepeatedInit) {
         SHUNT_TRY(check(status, name_of<&Symbols::init>()));
       } else if (symbols_.init_ops != nullptr) {
-        (void)symbols_.init_ops(
-            config.path());  // the program that called aclInit may not have called it
+        // The program that called aclInit may have done so without this configuration.
+        (void)symbols_.init_ops(config.path());
       }
     }
     ++users.count;

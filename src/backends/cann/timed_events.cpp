@@ -1,11 +1,12 @@
 #include "backends/cann/timed_events.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace shunt::cann {
 
 namespace {
+
+constexpr std::int32_t kMostWait = 1000;  // milliseconds
 
 class CannTimedEvents final : public TimedEvents {
  public:
@@ -25,9 +26,8 @@ class CannTimedEvents final : public TimedEvents {
   Status record(Handle event) override {
     if (stream_ == nullptr) SHUNT_TRY(context_->call<&Symbols::create_stream>(&stream_));
     SHUNT_TRY(context_->call<&Symbols::record_event>(event, stream_));
-    const auto most = static_cast<std::int32_t>(
-        std::min<std::int64_t>(context_->health()->timeout().count(), 1 << 30));
-    return context_->call<&Symbols::synchronize_stream>(stream_, most);
+    // Its stream has no other work.
+    return context_->call<&Symbols::synchronize_stream>(stream_, kMostWait);
   }
   std::optional<double> seconds_between(Handle begin, Handle end) const override {
     // The library refuses an end that came before the begin.

@@ -130,6 +130,12 @@ void paged_size_cases(const CaseSink& sink, DType type) {
   emit_paged(sink, {.d = 33, .dv = 17, .heads = 6, .k_heads = 1, .sequences = {{4, 19}, {1, 6}}},
              type, type);
   emit_paged(sink, {.sequences = {{2, 5}, {1, 20}}, .idle_tokens = 3}, type, type);
+  emit_paged(sink, {.sequences = {{2, 5}}, .idle_tokens = 3}, type, type);
+  // As many heads of keys as of queries: a token, as many tokens as slots, several sequences.
+  emit_paged(sink, {.k_heads = 4, .sequences = {{1, 40}}}, type, type);
+  emit_paged(sink, {.k_heads = 4, .sequences = {{30, 48}}, .idle_tokens = 18}, type, type);
+  emit_paged(sink, {.k_heads = 4, .sequences = {{100, 120}}, .idle_tokens = 28}, type, type);
+  emit_paged(sink, {.k_heads = 4, .sequences = {{1, 33}, {1, 5}}}, type, type);
   emit_paged(sink, {.sequences = {{1, 40}, {2, 37}, {1, 33}}, .shared_blocks = 2}, type, type);
 }
 

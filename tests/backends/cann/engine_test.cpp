@@ -35,7 +35,7 @@ class CannEngine : public CannDevices {
   Result<EngineRun> run(const std::string& path, const std::vector<std::string>& names,
                         const LoadOptions& options = load_options()) const {
     SHUNT_ASSIGN(const auto chosen, registry_->select(names));
-    return run_engine(path, chosen, options);
+    return run_engine(path, chosen, options, 32, options.session.cache_type);
   }
   /// The devices that compute a step.
   static std::set<std::string> used(const EngineRun& run) {
@@ -91,6 +91,43 @@ TEST_F(CannEngine, TwoDevicesGiveTheTextOfOne) {
     EXPECT_EQ(twin_.count(AscendCount::kCopiesWithin) > 0, std::string_view(peers) == "on");
   }
 }
+
+struct Fused {
+  const char* name;
+  const char* profile;
+  std::int64_t kv_heads;
+  const char* function;
+  const char* graph;
+};
+class CannEngineFused : public CannEngine, public testing::WithParamInterface<Fused> {};
+
+/// Attention by one operator, in steps that are captured, or whose calls are kept.
+TEST_P(CannEngineFused, AttentionOverCachesOfF16MatchesTheCpu) {
+  SynthOptions shape;
+  shape.dtype = DType::kF16;
+  shape.width = 128;
+  shape.heads = 4;
+  shape.kv_heads = GetParam().kv_heads;
+  const SynthModel model(shape);
+  LoadOptions options = load_options();
+  options.session.cache_type = DType::kF16;
+  reopen({{"PROFILE", GetParam().profile}}, with("graph", GetParam().graph));
+  const auto cpu = run(model.path(), {"cpu0"}, options);
+  ASSERT_TRUE(cpu) << cpu.error().message();
+  const auto cann = run(model.path(), {"cann0"}, options);
+  ASSERT_TRUE(cann) << cann.error().message();
+  EXPECT_GT(twin_.calls(GetParam().function), 0U);
+  EXPECT_EQ(cann->tokens, cpu->tokens);
+  EXPECT_LT(distance(*cann, *cpu), 3e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , CannEngineFused,
+    testing::Values(Fused{"Captured910B", "910b", 2, "aclnnFusedInferAttentionScoreV2", "on"},
+                    Fused{"Kept910B", "910b", 2, "aclnnFusedInferAttentionScoreV2", "off"},
+                    Fused{"Captured310P", "310p", 4, "aclnnIncreFlashAttentionV4", "on"},
+                    Fused{"Kept310P", "310p", 4, "aclnnIncreFlashAttentionV4", "off"}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 /// Each of two plans takes 20 MiB for workspace, so that some layers are left to the CPU.
 TEST_F(CannEngine, ADeviceThatIsTooSmallSharesWithTheCpu) {

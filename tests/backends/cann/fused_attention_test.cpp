@@ -41,14 +41,19 @@ Network network_of(const FusedCase& each) {
 
 class CannFusedAttention : public CannDevices {
  protected:
-  /// Computes it, compares it with the reference, and returns the calls of each of the operators.
+  /// Computes it, and compares it with the reference.
   void expect_right(const FusedCase& each) {
     const Network network = network_of(each);
     const auto run = make_run(network.graph, network.leaves);
     ASSERT_NE(run, nullptr);
     ASSERT_EQ(error_of(run->plan().run()), "");
-    // Scores up to about 3 of numbers of 11 bits.
-    EXPECT_LT(reference_error(*run, network), 2e-6);
+    const NodeId y = network.graph->outputs()[0];
+    const double error = device().rounding_error(*network.graph, y);
+    // F16 on each chip; what is composed is coarser than F32 on a 310B only.
+    const bool coarse = each.called != nullptr || std::string_view(each.profile) == "310b";
+    EXPECT_EQ(error > 0, coarse);
+    EXPECT_LT(error, 1e-5);
+    EXPECT_LT(reference_error(*run, network), coarse ? error : 1e-6);
   }
 };
 

@@ -9,11 +9,20 @@ namespace {
 
 using testing::HasSubstr;
 
-class CannHang : public CannDevices, public testing::WithParamInterface<int> {
+struct Hanging {
+  const char* name;
+  int task;  ///< of a run that came twice before: a copy, a replay, a copy
+  const char* graph = "on";
+};
+
+class CannHang : public CannDevices, public testing::WithParamInterface<Hanging> {
  protected:
   void SetUp() override {
     CannDevices::SetUp();
-    if (!IsSkipped()) reopen({}, with("timeout", "1"));
+    if (IsSkipped()) return;
+    Options options = with("timeout", "1");
+    options.backend_options["cann"]["graph"] = GetParam().graph;
+    reopen({}, options);
   }
   void TearDown() override {
     if (twin_.there()) twin_.set("FAIL_HANG", "0");
@@ -22,14 +31,13 @@ class CannHang : public CannDevices, public testing::WithParamInterface<int> {
   }
 };
 
-/// In a run call by call, in one that is captured or replayed, and while a result is copied.
 TEST_P(CannHang, LosesTheDeviceAfterTheTimeout) {
   const Rows rows;
   auto run = make_run(rows.graph, rows.leaves);
   ASSERT_NE(run, nullptr);
   for (int i = 0; i < 2; ++i) ASSERT_EQ(error_of(run->plan().run()), "");
   lost_ = true;
-  twin_.set("FAIL_HANG", std::to_string(GetParam()));
+  twin_.set("FAIL_HANG", std::to_string(GetParam().task));
   const Status status = run->plan().run();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().device(), "cann0");
@@ -45,7 +53,10 @@ TEST_P(CannHang, LosesTheDeviceAfterTheTimeout) {
   EXPECT_EQ(twin_.calls("aclrtDestroyStream"), destroyed);
 }
 
-INSTANTIATE_TEST_SUITE_P(, CannHang, testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(, CannHang,
+                         testing::Values(Hanging{"CopyOfAnInput", 1}, Hanging{"Replay", 2},
+                                         Hanging{"CopyOfAResult", 3}, Hanging{"Launch", 2, "off"}),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace shunt::test::cann_hang_test

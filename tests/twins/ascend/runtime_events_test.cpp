@@ -253,7 +253,21 @@ TEST_F(RuntimeEvents, AForcedEndOfAStreamReachesItsRecordsAndEndsItsWaits) {
   EXPECT_EQ(aclrtDestroyEvent(never), ACL_SUCCESS);
 }
 
-TEST_F(RuntimeEvents, TimesCountTheWorkBetweenThem) {
+TEST_F(RuntimeEvents, TimesAreThoseOfTheHostsClock) {
+  OwnStream stream;
+  EventOf start, end;
+  ASSERT_EQ(aclrtRecordEvent(start.get(), stream.get()), ACL_SUCCESS);
+  ASSERT_EQ(sync(stream.get()), ACL_SUCCESS);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_EQ(aclrtRecordEvent(end.get(), stream.get()), ACL_SUCCESS);
+  ASSERT_EQ(sync(stream.get()), ACL_SUCCESS);
+  float milliseconds = -1;
+  EXPECT_EQ(aclrtEventElapsedTime(&milliseconds, start.get(), end.get()), ACL_SUCCESS);
+  EXPECT_GE(milliseconds, 19.5F);
+}
+
+TEST_F(RuntimeEvents, TimesMayCountTheTasksBetweenThem) {
+  set("CLOCK", "tasks");
   OwnStream stream;
   EventOf start, end, untimed(ACL_EVENT_SYNC);
   Buffer target(4);

@@ -38,7 +38,7 @@ struct Event {
   std::uint64_t latest = 0;          ///< of the records that were reached
   std::uint32_t waits = 0;           ///< of streams, that are not over
   bool is_reset = false;             ///< by aclrtResetEvent, since the last record
-  std::uint64_t microseconds = 0;    ///< when it was reached: a count of tasks, never a clock
+  std::uint64_t microseconds = 0;    ///< when it was reached
   std::weak_ptr<Recorder> recorder;  ///< the capture of its last record, if it was captured
   InLedger<ASCEND_TWIN_LIVE_EVENTS> in_ledger;
 

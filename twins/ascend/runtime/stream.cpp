@@ -17,7 +17,16 @@ namespace ascend_twin {
 namespace {
 
 std::atomic<std::int32_t> stream_numbers{0};
-std::atomic<std::uint64_t> clock{0};  // tasks that were executed
+std::atomic<std::uint64_t> tasks_executed{0};
+
+/// Microseconds of events: of the host's clock, or a count of tasks.
+std::uint64_t tick() {
+  const std::uint64_t tasks = ++tasks_executed;
+  if (setting_as<ClockKind>(Setting::kClock) == ClockKind::kTasks) return tasks;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
 
 /// Splitmix64.
 std::uint64_t mix(std::uint64_t x) {
@@ -115,7 +124,7 @@ bool Stream::is_left_out(const Item& item) {
 Failure Stream::perform(const Item& item) {
   const auto task_id = static_cast<std::uint32_t>(item.ticket);
   if (is_left_out(item)) return {task_id, id_, device_, item.thread, ACL_SUCCESS};
-  const Run run{this, device_, task_id, ++clock, false};
+  const Run run{this, device_, task_id, tick(), false};
   Status code = ACL_SUCCESS;
   const twin::DefaultArithmetic arithmetic;
   const bool is_work =

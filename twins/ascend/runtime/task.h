@@ -30,7 +30,7 @@ struct Run {
   Stream* stream = nullptr;
   std::int32_t device = 0;
   std::uint32_t task_id = 0;  ///< the task's number in its stream
-  std::uint64_t tick = 0;     ///< the twin's clock: tasks that were executed so far
+  std::uint64_t tick = 0;     ///< microseconds of the twin's clock
   bool is_replay = false;
 };
 

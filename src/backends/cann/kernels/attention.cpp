@@ -29,7 +29,9 @@ class Attention final : public CannKernel {
                                   .max_bias = params.max_bias,
                                   .softcap = params.softcap};
     if (node.has_source(3)) operands.bias = calls.contiguous(node.source(3));
-    if (is_fused(node.view(), target) && attend_fused(calls, operands, node.result())) return;
+    if (is_fused(node.view(), target) && attend_fused(calls, operands, node.result()) &&
+        !needs_both(calls))
+      return;
     attend(calls, target, operands, node.result());
   }
 

@@ -50,9 +50,9 @@ class PagedAttention final : public CannKernel {
                                   .max_bias = params.max_bias,
                                   .softcap = params.softcap};
     keep_apart(calls, node, operands);
-    if (is_fused(node.view(), target)) {
-      operands.unseen = slots.unseen();
-      if (attend_fused(calls, operands, node.result())) return;
+    if (is_fused(node.view(), target) && attend_fused(calls, operands, node.result())) {
+      calls(kInplaceMaskedFillScalar, node.result(), slots.unseen(), 0.0F);
+      if (!needs_both(calls)) return;
     }
     attend(calls, target, operands, node.result());
   }

@@ -57,7 +57,7 @@ bool is_plain(const Tensor& tensor) {
   return tensor.dtype == DType::kF32 && tensor.strides[0] == sizeof(float);
 }
 
-/// The sources of a group must be so.
+/// Whether a node is F32: kernels of groups read no other sources.
 auto plain_sources(const Surroundings& around) {
   return [&around](NodeId id) { return is_plain(around.node(id).result); };
 }
