@@ -163,6 +163,8 @@ TEST_F(CannEngine, OtherChipsComputeModelsOfF16) {
   }
 }
 
+struct RandomFaults;
+
 /// A decode step, which is taken back.
 class CannDecode : public CannEngine {
  protected:
@@ -216,7 +218,9 @@ class CannDecode : public CannEngine {
     EXPECT_LT(test::distance(*logits, expected_[token]), 1e-9);
   }
 
-  void inject_random_faults(int steps);
+  void inject(const RandomFaults& random_faults, int steps);
+  void inject_into_calls(int steps);
+  void inject_into_replays(int steps);
 
   SynthModel model_{tiny_shape()};
   std::unique_ptr<Session> session_;
@@ -302,37 +306,61 @@ INSTANTIATE_TEST_SUITE_P(, CannDecodeFaults,
                            return name + "_" + test.param.late_code;
                          });
 
-/// Steps with a fault at a random place, without captures, so that each step has all calls. Nothing
-/// stays allocated, and the steps between are right.
-void CannDecode::inject_random_faults(int steps) {
+struct RandomFaults {
+  std::vector<const char*> faults;
+  int places = 1;  ///< of a step: from the first to this one
+  Options options;
+};
+
+/// Steps with a fault at a random place. Nothing stays allocated, and the steps between are right.
+void CannDecode::inject(const RandomFaults& random_faults, int steps) {
   ASSERT_NO_FATAL_FAILURE(compute_expected());
-  Options options = with("graph", "off");
-  options.backend_options["cann"]["executors"] = "0";
-  ASSERT_NO_FATAL_FAILURE(load("cann0", DeviceErrorMode::kFail, {}, options));
+  ASSERT_NO_FATAL_FAILURE(load("cann0", DeviceErrorMode::kFail, {}, random_faults.options));
   std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same faults each time
-  constexpr std::array kFaults = {"FAIL_FIRST_PHASE", "FAIL_LAUNCH", "FAIL_LATE"};
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
   int errors = 0;
   for (int i = 0; i < steps; ++i) {
-    const char* const fault = kFaults[random() % kFaults.size()];
-    twin_.set(fault, std::to_string(1 + random() % 60));
-    const std::size_t token = random() % kTokens.size();
+    const char* const fault = random_faults.faults[below(random_faults.faults.size())];
+    const std::size_t place = 1 + below(static_cast<std::size_t>(random_faults.places));
+    twin_.set(fault, std::to_string(place));
+    const std::size_t token = below(kTokens.size());
     const auto faulty = step(token);
     twin_.set(fault, "0");
     if (faulty) expect_right(faulty, token);
     errors += faulty ? 0 : 1;
     expect_right(step(1 - token), 1 - token);
-    ASSERT_FALSE(HasFailure()) << "step " << i << ", " << fault;
+    ASSERT_FALSE(HasFailure()) << "step " << i << ", " << fault << " " << place;
   }
   EXPECT_GT(errors, steps / 2);
 }
 
-TEST_F(CannDecode, RandomFaultsLeaveNothingBehind) {
-  inject_random_faults(kSanitized ? 30 : 300);
+/// Call by call, so that each step has all calls.
+void CannDecode::inject_into_calls(int steps) {
+  Options options = with("graph", "off");
+  options.backend_options["cann"]["executors"] = "0";
+  inject({{"FAIL_FIRST_PHASE", "FAIL_LAUNCH", "FAIL_LATE"}, 60, options}, steps);
 }
 
-/// `./dev ci --full` runs it.
-TEST_F(CannDecode, DISABLED_TenThousandRandomFaultsLeaveNothingBehind) {
-  inject_random_faults(10000);
+/// A captured step has three tasks: a copy, a replay, a copy.
+void CannDecode::inject_into_replays(int steps) {
+  inject({{"FAIL_LATE"}, 3, twin_.options()}, steps);
+}
+
+TEST_F(CannDecode, RandomFaultsOfCallsLeaveNothingBehind) {
+  inject_into_calls(kSanitized ? 30 : 300);
+}
+
+TEST_F(CannDecode, RandomFaultsOfReplaysLeaveNothingBehind) {
+  inject_into_replays(kSanitized ? 30 : 300);
+}
+
+// `./dev ci --full` runs these.
+TEST_F(CannDecode, DISABLED_TenThousandRandomFaultsOfCallsLeaveNothingBehind) {
+  inject_into_calls(10000);
+}
+
+TEST_F(CannDecode, DISABLED_TenThousandRandomFaultsOfReplaysLeaveNothingBehind) {
+  inject_into_replays(10000);
 }
 
 }  // namespace
