@@ -408,7 +408,7 @@ ci() {
   step "big-endian: build" big_endian_build_step
   step "big-endian: tests" big_endian_test_step
   step "layout" layout_step ${full:+--full}
-  step "fuzz: 20 s each" fuzz 20
+  step "fuzz: 10 s each" fuzz 10
   if [[ $full ]]; then
     step "the twins alone, with their own flags" tools/prove-twin
     step "each allocation fails" allocations_step

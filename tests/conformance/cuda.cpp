@@ -18,8 +18,8 @@ DeviceUnderTest twin(const char* profile, std::size_t every, const char* seed = 
                          .every = every};
   if (kSanitized)
     device.exclusions.push_back({"cpy", "IQ3", "the search of a codebook takes seconds a case"});
-  else if (every == 1)
-    device.exclusions.push_back({"cpy", "IQ", "the search of a codebook takes long", true, 7});
+  else
+    device.exclusions.push_back({"cpy", "IQ", "the search of a codebook takes long", true, 20});
   device.options.threads = 2;
   device.options.libraries["cuda"] = SHUNT_TEST_CUDA_TWIN;
   device.around = [=]() -> std::shared_ptr<void> {
