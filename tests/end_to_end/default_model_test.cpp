@@ -10,6 +10,7 @@
 #include "shunt/gguf.h"
 #include "support/gguf_bytes.h"
 #include "support/run_command.h"
+#include "support/sanitized.h"
 #include "support/shared.h"
 #include "support/stories.h"
 #include "test_paths.h"
@@ -194,7 +195,8 @@ std::string last_sentence(const std::string& story) {
 }
 
 /// The sampling takes all likely tokens, not only the likeliest: it leaves out no tokens.
-TEST(DefaultModel, FortyFiveOf50StoriesEndWithTheirHero) {
+TEST(DefaultModel, NineOfTenStoriesEndWithTheirHero) {
+  constexpr int kStories = kSanitized ? 10 : 50;
   ASSERT_GT(names().size(), 20U);
   const auto registry = Registry::create(Options());
   ASSERT_TRUE(registry);
@@ -208,7 +210,7 @@ TEST(DefaultModel, FortyFiveOf50StoriesEndWithTheirHero) {
                           .sampling = {.temperature = 0.8F, .top_k = 0, .top_p = 1, .min_p = 0}};
   int stories = 0;
   int good = 0;
-  for (options.sampling.seed = 1; stories < 50; ++options.sampling.seed) {
+  for (options.sampling.seed = 1; stories < kStories; ++options.sampling.seed) {
     ASSERT_LT(options.sampling.seed, 200U) << "only " << stories << " are stories";
     ASSERT_TRUE((*session)->truncate(0));
     std::string text;
@@ -227,7 +229,7 @@ TEST(DefaultModel, FortyFiveOf50StoriesEndWithTheirHero) {
                 << "\n";
     }
   }
-  EXPECT_GE(good, 45);
+  EXPECT_GE(good, kStories * 9 / 10);
   RecordProperty("good", good);
 }
 
