@@ -13,8 +13,8 @@ namespace {
 constexpr double kOldest = 1;  // seconds
 constexpr int kTries = 8;
 constexpr double kShortRecording = 200e-6;  // seconds
-/// Vendors give times to half a microsecond; a float adds less within kOldest.
-constexpr double kResolution = 1e-6;
+/// Vendors give times in whole microseconds, or finer; a float adds less than that within kOldest.
+constexpr double kResolution = 2e-6;
 
 }  // namespace
 

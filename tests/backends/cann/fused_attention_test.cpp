@@ -8,19 +8,20 @@
 namespace shunt::test::cann_fused_attention_test {
 namespace {
 
-struct Sizes4 {
+struct AttentionSizes {
   std::int64_t head = 32, heads = 4, kv_heads = 4, tokens = 1, keys = 1;
 };
 
 struct FusedCase {
   const char* name;
   const char* profile;
-  Sizes4 sizes;
+  AttentionSizes sizes;
   const char* called = nullptr;  ///< null: several operators compute it
   DType cache = DType::kF16;
   AttentionParams params = {.scale = 0.2F};
   const char* option = "fused";
   bool has_mask = false;
+  const char* deterministic = "repeat";
 };
 
 constexpr const char* kGrouped = "aclnnFusedInferAttentionScoreV2";
@@ -28,7 +29,7 @@ constexpr const char* kOne = "aclnnIncreFlashAttentionV4";
 constexpr const char* kMany = "aclnnPromptFlashAttentionV3";
 
 Network network_of(const FusedCase& each) {
-  const Sizes4& s = each.sizes;
+  const AttentionSizes& s = each.sizes;
   GraphBuilder g;
   const auto q = g.input("q", *make_tensor(DType::kF32, {s.head, s.heads, s.tokens}));
   const auto k = g.cache("k", *make_tensor(each.cache, {s.head, s.kv_heads, s.keys}));
@@ -39,7 +40,7 @@ Network network_of(const FusedCase& each) {
   return with_values(std::move(g).build());
 }
 
-class CannFusedAttention : public CannDevices {
+class CannFusedAttention : public CannDevices, public testing::WithParamInterface<FusedCase> {
  protected:
   /// Computes it, and compares it with the reference.
   void expect_right(const FusedCase& each) {
@@ -49,7 +50,7 @@ class CannFusedAttention : public CannDevices {
     ASSERT_EQ(error_of(run->plan().run()), "");
     const NodeId y = network.graph->outputs()[0];
     const double error = device().rounding_error(*network.graph, y);
-    // F16 on each chip; what is composed is coarser than F32 on a 310B only.
+    // The operators compute in F16. Without them only a 310B is coarser than F32.
     const bool coarse = each.called != nullptr || std::string_view(each.profile) == "310b";
     EXPECT_EQ(error > 0, coarse);
     EXPECT_LT(error, 1e-5);
@@ -57,12 +58,10 @@ class CannFusedAttention : public CannDevices {
   }
 };
 
-class CannFusedAttentionOf : public CannFusedAttention,
-                             public testing::WithParamInterface<FusedCase> {};
-
-TEST_P(CannFusedAttentionOf, CallsTheOperatorOfTheChip) {
+TEST_P(CannFusedAttention, CallsTheOperatorOfTheChip) {
   const FusedCase& each = GetParam();
   Options options = with("attention", each.option);
+  options.backend_options["cann"]["deterministic"] = each.deterministic;
   options.backend_options["cann"]["matmul"] =
       std::string_view(each.profile) == "910b" ? "f32" : "f16";
   reopen({{"PROFILE", each.profile}}, options);
@@ -74,7 +73,7 @@ TEST_P(CannFusedAttentionOf, CallsTheOperatorOfTheChip) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , CannFusedAttentionOf,
+    , CannFusedAttention,
     testing::Values(
         FusedCase{"AStepOnA910B", "910b", {.kv_heads = 2, .keys = 40}, kGrouped},
         FusedCase{"APromptOnA910B", "910b", {.kv_heads = 2, .tokens = 7, .keys = 40}, kGrouped},
@@ -89,6 +88,15 @@ INSTANTIATE_TEST_SUITE_P(
             "AMask", "910b", {.keys = 40}, nullptr, DType::kF16, {.scale = 0.2F}, "fused", true},
         FusedCase{
             "SwitchedOff", "910b", {.keys = 40}, nullptr, DType::kF16, {.scale = 0.2F}, "composed"},
+        FusedCase{"Deterministic",
+                  "910b",
+                  {.keys = 40},
+                  nullptr,
+                  DType::kF16,
+                  {.scale = 0.2F},
+                  "fused",
+                  false,
+                  "on"},
         FusedCase{"AStepOnA310P", "310p", {.keys = 40}, kOne},
         FusedCase{"APromptOnA310P", "310p", {.tokens = 7, .keys = 40}, kMany},
         FusedCase{"SharedKeysOnA310P", "310p", {.kv_heads = 2, .keys = 40}},

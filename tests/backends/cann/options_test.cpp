@@ -148,8 +148,9 @@ TEST_F(CannOptions, PinnedGivesStagingMemory) {
 
 TEST_F(CannOptions, DeterministicIsSetForTheContext) {
   constexpr int kDeterministic = 0;  // ACL_OPT_DETERMINISTIC
-  for (const bool on : {true, false}) {
-    reopen({}, with("deterministic", on ? "on" : "off"));
+  for (const char* word : {"repeat", "on", "off"}) {
+    const bool on = std::string_view(word) != "off";
+    reopen({}, with("deterministic", word));
     ASSERT_EQ(twin_.find<int(int)>("aclrtSetDevice")(0), 0);  // its default context, as the backend
     std::int64_t value = 0;
     const int found =

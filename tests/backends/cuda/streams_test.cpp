@@ -8,6 +8,7 @@
 
 #include "backends/cuda/cuda_devices.h"
 #include "shunt/ops.h"
+#include "support/event_times.h"
 #include "support/networks.h"
 #include "support/sanitized.h"
 
@@ -42,30 +43,7 @@ class CudaStreams : public CudaDevices {
 };
 
 TEST_F(CudaStreams, TimedEventsHaveTimesOfTheHostsClock) {
-  const auto stream = device().open_stream();
-  ASSERT_TRUE(stream);
-  const auto event = (*stream)->create_timed_event();
-  ASSERT_TRUE(event);
-  const auto buffer = device().memory().allocate(1 << 20);
-  ASSERT_TRUE(buffer);
-  const std::vector<std::byte> bytes(1 << 20);
-  double last = 0;
-  for (int i = 0; i < 3; ++i) {
-    const double before = now();
-    ASSERT_TRUE((*stream)->write({buffer->get(), 0}, bytes, {}, event->get()));
-    ASSERT_TRUE((*event)->wait());
-    const double after = now();
-    const auto times = (*event)->times();
-    ASSERT_TRUE(times.has_value());
-    // An anchor is recorded in a stream without work. Other processes may delay that.
-    EXPECT_GT(times->error, 0);
-    EXPECT_LT(times->error, 1);
-    EXPECT_GE(times->begin, before - times->error);
-    EXPECT_LE(times->begin, times->end);
-    EXPECT_LE(times->end, after + times->error);
-    EXPECT_GT(times->begin, last) << "each time anew";
-    last = times->begin;
-  }
+  expect_times_of_the_host(device());
 }
 
 /// The stated error covers a device's clock that is fast by a tenth, once it has been seen for a
