@@ -14,13 +14,13 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(EventStream, LostDeviceFailsAllLaterCalls) {
+  FakeBinding bad("bad"), good("good");
   TestWorld world;
   FakeDevice device("a0"), other("b0");
   FakeStream a(world, device), a2(world, device), b(world, other);
   const auto fine = a2.event();
   const auto first = a.event();
   const auto second = a2.event();
-  FakeBinding bad("bad"), good("good");
   ASSERT_TRUE(a2.run(good, {}, fine.get()));
   EXPECT_TRUE(fine->wait());
   device.lost = true;
@@ -48,11 +48,11 @@ TEST(EventStream, LostDeviceFailsAllLaterCalls) {
 
 TEST(EventStream, CallsForADeviceMayBlockIfItsVendorSaysSo) {
   for (const bool hung : {false, true}) {
+    FakeBinding n1("n1");
     TestWorld world;
     FakeDevice device("a0");
     FakeStream a(world, device);
     const auto done = a.event();
-    FakeBinding n1("n1");
     ASSERT_TRUE(a.run(n1, {}, done.get()));
     a.native->get_stuck(hung);
     EXPECT_FALSE(done->wait());
@@ -62,9 +62,9 @@ TEST(EventStream, CallsForADeviceMayBlockIfItsVendorSaysSo) {
 }
 
 TEST(EventStream, DeviceThatCannotRecoverIsLost) {
+  FakeBinding n1("n1");
   OneStream one;
   auto& [world, device, a, done, second, third] = one;
-  FakeBinding n1("n1");
   ASSERT_TRUE(a.run(n1, {}, done.get()));
   device.waits_fail = true;
   expect_error(done->wait(), kAccess, "a0", "n1");  // the wait's own error, as there is no other
@@ -76,6 +76,7 @@ TEST(EventStream, DeviceThatCannotRecoverIsLost) {
 }
 
 TEST(EventStream, WaitForALostDeviceFailsInsteadOfHanging) {
+  FakeBinding n1("n1"), n2("n2"), n3("n3");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0"), device_c("c0");
   const auto a = std::make_unique<FakeStream>(world, device_a);
@@ -84,7 +85,6 @@ TEST(EventStream, WaitForALostDeviceFailsInsteadOfHanging) {
   const auto done_a = a->event();
   const auto done_b = b->event();
   const auto done_c = c->event();
-  FakeBinding n1("n1"), n2("n2"), n3("n3");
   ASSERT_TRUE(a->run(n1, {}, done_a.get()));
   ASSERT_TRUE(b->run(n2, {done_a.get()}, done_b.get()));
   ASSERT_TRUE(c->run(n3, {done_b.get()}, done_c.get()));
@@ -110,11 +110,11 @@ void expect_timeout(const Status& status, std::string_view device) {
 }
 
 TEST(EventStream, ADeviceThatDoesNotEndATaskInTimeIsLost) {
+  FakeBinding n1("n1");
   TestWorld world;
   FakeDevice device("a0", std::chrono::milliseconds(100));
   FakeStream a(world, device);
   const auto done = a.event();
-  FakeBinding n1("n1");
   a.native->stop_working();
   ASSERT_TRUE(a.run(n1, {}, done.get()));
   expect_timeout(done->wait(), "a0");
@@ -123,6 +123,7 @@ TEST(EventStream, ADeviceThatDoesNotEndATaskInTimeIsLost) {
 }
 
 TEST(EventStream, TheTimeoutHitsTheDeviceWithUnfinishedWork) {
+  FakeBinding n1("n1"), n2("n2");
   TestWorld world;
   FakeDevice device_a("a0", std::chrono::milliseconds(100));
   FakeDevice device_b("b0", std::chrono::milliseconds(100));
@@ -130,7 +131,6 @@ TEST(EventStream, TheTimeoutHitsTheDeviceWithUnfinishedWork) {
   auto b = std::make_unique<FakeStream>(world, device_b);
   const auto done_a = a->event();
   const auto done_b = b->event();
-  FakeBinding n1("n1"), n2("n2");
   ASSERT_TRUE(a->run(n1, {}, done_a.get()));
   ASSERT_TRUE(b->run(n2, {done_a.get()}, done_b.get()));
   a->native->stop_working();
@@ -146,11 +146,11 @@ TEST(EventStream, TheTimeoutHitsTheDeviceWithUnfinishedWork) {
 TEST(EventStream, AFullQueueLosesTheDeviceThatItsWorkWaitsFor) {
   TestWorld world;
   for (const bool waits : {true, false}) {
+    FakeBinding n1("n1"), n2("n2");
     FakeDevice device_a("a0", std::chrono::milliseconds(100));
     FakeDevice device_b("b0", std::chrono::milliseconds(100));
     FakeStream a(world, device_a), b(world, device_b);
     const auto done_a = a.event(), done_b = b.event();
-    FakeBinding n1("n1"), n2("n2");
     ASSERT_TRUE(a.run(n1, {}, done_a.get()));
     std::vector<Event*> awaited;
     if (waits) awaited.push_back(done_a.get());
@@ -166,12 +166,12 @@ TEST(EventStream, AFullQueueLosesTheDeviceThatItsWorkWaitsFor) {
 
 /// A submission that waits gives up once a device is lost that its stream waits for.
 TEST(EventStream, AWaitingSubmissionEndsWithTheLossOfAnotherDevice) {
+  FakeBinding n1("n1"), n2("n2");
   TestWorld world;
   FakeDevice device_a("a0", std::chrono::milliseconds(100));
   FakeDevice device_b("b0", std::chrono::milliseconds(100));
   FakeStream a(world, device_a), b(world, device_b);
   const auto done_a = a.event(), done_b = b.event();
-  FakeBinding n1("n1"), n2("n2");
   ASSERT_TRUE(a.run(n1, {}, done_a.get()));
   ASSERT_TRUE(b.run(n2, {done_a.get()}, done_b.get()));
   b.native->waiting = true;
@@ -183,6 +183,7 @@ TEST(EventStream, AWaitingSubmissionEndsWithTheLossOfAnotherDevice) {
 }
 
 TEST(EventStream, TheTimeoutSparesDevicesWhoseWorkIsDone) {
+  FakeBinding n1("n1"), n2("n2");
   TestWorld world;
   FakeDevice device_a("a0", std::chrono::milliseconds(100));
   FakeDevice device_b("b0", std::chrono::milliseconds(100));
@@ -190,7 +191,6 @@ TEST(EventStream, TheTimeoutSparesDevicesWhoseWorkIsDone) {
   auto b = std::make_unique<FakeStream>(world, device_b);
   const auto done_a = a->event();
   const auto done_b = b->event();
-  FakeBinding n1("n1"), n2("n2");
   ASSERT_TRUE(a->run(n1, {}, done_a.get()));
   a->native->busy = false;
   b->native->stop_working();

@@ -17,11 +17,11 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(EventStream, LateErrorFailsEveryLaterEventOfTheStream) {
+  FakeBinding n0("n0"), n1("n1"), n2("n2"), n3("n3");
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device);
   std::array<std::unique_ptr<Event>, 4> events = {a.event(), a.event(), a.event(), a.event()};
-  FakeBinding n0("n0"), n1("n1"), n2("n2"), n3("n3");
   n1.code = kAccess;
   n2.code = kTimeout;
   std::size_t i = 0;
@@ -38,10 +38,10 @@ TEST(EventStream, LateErrorFailsEveryLaterEventOfTheStream) {
 
 TEST(EventStream, ErrorWithoutATaskNamesAllUnconfirmedTasks) {
   for (const bool confirmed : {false, true}) {
+    FakeBinding n0("n0"), n1("n1"), n2("n2");
     OneStream one;
     auto& [world, device, a, first, second, third] = one;
     device.tells_task = false;
-    FakeBinding n0("n0"), n1("n1"), n2("n2");
     n1.code = kAccess;
     ASSERT_TRUE(a.run(n0, {}, first.get()));
     if (confirmed) {
@@ -59,6 +59,7 @@ TEST(EventStream, ErrorReachesDependentWorkOnOtherStreamsAndDevices) {
   AllOrders orders;
   int count = 0;
   do {
+    FakeBinding bad("bad"), m0("m0"), m1("m1"), m2("m2"), m3("m3");
     TestWorld world([&](std::size_t ready) { return orders.pick(ready); });
     FakeDevice device_a("a0"), device_b("b0");
     FakeStream a(world, device_a), a2(world, device_a), b(world, device_b), b2(world, device_b);
@@ -67,7 +68,6 @@ TEST(EventStream, ErrorReachesDependentWorkOnOtherStreamsAndDevices) {
     const auto before_b = b.event();
     const auto done_b = b.event();
     const auto done_b2 = b2.event();
-    FakeBinding bad("bad"), m0("m0"), m1("m1"), m2("m2"), m3("m3");
     bad.code = kAccess;
     ASSERT_TRUE(b.run(m0, {}, before_b.get()));
     ASSERT_TRUE(a.run(bad, {}, done_a.get()));
@@ -90,13 +90,13 @@ TEST(EventStream, ErrorReachesDependentWorkOnOtherStreamsAndDevices) {
 }
 
 TEST(EventStream, ReportsTheCauseAndNotItsConsequence) {
+  FakeBinding cause("cause"), consequence("consequence"), last("last");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b), c(world, device_b);
   const auto done_a = a.event();
   const auto done_b = b.event();
   const auto done_c = c.event();
-  FakeBinding cause("cause"), consequence("consequence"), last("last");
   cause.code = kAccess;
   consequence.code = kTimeout;
   ASSERT_TRUE(a.run(cause, {}, done_a.get()));
@@ -107,11 +107,11 @@ TEST(EventStream, ReportsTheCauseAndNotItsConsequence) {
 }
 
 TEST(EventStream, StreamsThatWaitForEachOtherKeepTheirOwnErrors) {
+  FakeBinding n1("n1"), n2("n2"), n3("n3"), n4("n4");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
   const auto a1 = a.event(), a2 = a.event(), b1 = b.event(), b2 = b.event();
-  FakeBinding n1("n1"), n2("n2"), n3("n3"), n4("n4");
   n4.code = kAccess;
   ASSERT_TRUE(a.run(n1, {}, a1.get()));
   ASSERT_TRUE(b.run(n2, {a1.get()}, b1.get()));
@@ -125,11 +125,11 @@ TEST(EventStream, StreamsThatWaitForEachOtherKeepTheirOwnErrors) {
 }
 
 TEST(EventStream, EventReportsOnlyErrorsBeforeIt) {
+  FakeBinding n1("n1"), n2("n2"), n3("n3");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
   const auto a1 = a.event(), b1 = b.event(), b2 = b.event();
-  FakeBinding n1("n1"), n2("n2"), n3("n3");
   n3.code = kAccess;
   ASSERT_TRUE(b.run(n1, {}, b1.get()));
   ASSERT_TRUE(a.run(n2, {b1.get()}, a1.get()));
@@ -139,12 +139,12 @@ TEST(EventStream, EventReportsOnlyErrorsBeforeIt) {
 }
 
 TEST(EventStream, HostWaitsForEventsOfAnotherVendor) {
+  FakeBinding n1("n1"), n2("n2"), n3("n3");
   TestWorld world, other_world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(other_world, device_b);
   const auto done_a = a.event();
   const auto done_b = b.event();
-  FakeBinding n1("n1"), n2("n2"), n3("n3");
   ASSERT_TRUE(a.run(n1, {}, done_a.get()));
   ASSERT_TRUE(b.run(n2, {done_a.get()}, done_b.get()));
   EXPECT_EQ(n1.executed, 1);
@@ -164,6 +164,7 @@ TEST(EventStream, HostWaitsForEventsOfAnotherVendor) {
 }
 
 TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
+  FakeBinding bad("bad"), good("good");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
@@ -171,7 +172,6 @@ TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
   const auto old_b = b.event();
   const auto new_a = a.event();
   const auto new_b = b.event();
-  FakeBinding bad("bad"), good("good");
   bad.code = kAccess;
   ASSERT_TRUE(a.run(bad, {}, old_a.get()));
   ASSERT_TRUE(b.run(good, {old_a.get()}, old_b.get()));
@@ -195,13 +195,13 @@ TEST(EventStream, AfterSynchronizeNewWorkStartsWithoutTheError) {
 
 TEST(EventStream, SynchronizingTheWaitingStreamKeepsTheErrorOfTheOther) {
   for (const bool waits_first : {true, false}) {
+    FakeBinding bad("bad"), good("good"), last("last");
     TestWorld world;
     FakeDevice device_a("a0"), device_b("b0"), device_c("c0");
     FakeStream a(world, device_a), b(world, device_b), c(world, device_c);
     const auto done_a = a.event();
     const auto done_b = b.event();
     const auto done_c = c.event();
-    FakeBinding bad("bad"), good("good"), last("last");
     bad.code = kAccess;
     ASSERT_TRUE(a.run(bad, {}, done_a.get()));
     ASSERT_TRUE(b.run(good, {done_a.get()}, done_b.get()));
@@ -215,9 +215,9 @@ TEST(EventStream, SynchronizingTheWaitingStreamKeepsTheErrorOfTheOther) {
 }
 
 TEST(EventStream, WaitErrorIsReportedIfALaterTaskWasCancelled) {
+  FakeBinding n1("n1"), n2("n2");
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
-  FakeBinding n1("n1"), n2("n2");
   const std::atomic<bool> cancel = true;
   ASSERT_TRUE(a.run(n1, {}, first.get()));
   EXPECT_FALSE(a.run(n2, {}, second.get(), &cancel));
@@ -227,9 +227,9 @@ TEST(EventStream, WaitErrorIsReportedIfALaterTaskWasCancelled) {
 }
 
 TEST(EventStream, WaitErrorDoesNotReplaceAnEarlierTaskError) {
+  FakeBinding n1("n1"), refused("refused");
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
-  FakeBinding n1("n1"), refused("refused");
   refused.refused = true;
   ASSERT_TRUE(a.run(n1, {}, first.get()));
   EXPECT_TRUE(first->wait());
@@ -241,10 +241,10 @@ TEST(EventStream, WaitErrorDoesNotReplaceAnEarlierTaskError) {
 }
 
 TEST(EventStream, ThousandFailuresAreAllRemembered) {
+  FakeBinding bad("bad"), good("good");
   OneStream one;
   FakeStream& a = one.a;
   std::vector<std::unique_ptr<Event>> failed;
-  FakeBinding bad("bad"), good("good");
   bad.code = kAccess;
   ASSERT_TRUE(a.run(bad, {}, one.second.get()));
   ASSERT_TRUE(a.stream->synchronize());
@@ -271,8 +271,8 @@ TEST(EventStream, ThousandFailuresAreAllRemembered) {
 /// Of a task further back the error has no node.
 TEST(EventStream, ErrorNamesTheNodeOfTheLast1024Tasks) {
   for (const int behind : {1023, 1024}) {
-    OneStream one;
     FakeBinding bad("bad"), good("good");
+    OneStream one;
     bad.code = kAccess;
     ASSERT_TRUE(one.a.run(bad, {}, nullptr));
     for (int i = 1; i < behind; ++i) ASSERT_TRUE(one.a.run(good, {}, nullptr));
@@ -282,9 +282,9 @@ TEST(EventStream, ErrorNamesTheNodeOfTheLast1024Tasks) {
 }
 
 TEST(EventStream, WorkRejectedByTheVendorFailsAtOnce) {
+  FakeBinding bad("bad"), good("good");
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
-  FakeBinding bad("bad"), good("good");
   bad.refused = true;
   expect_error(a.run(bad, {}, first.get()), kRefused, "a0", "bad");
   expect_error(a.run(good, {}, second.get()), kRefused, "a0", "bad");
@@ -294,9 +294,9 @@ TEST(EventStream, WorkRejectedByTheVendorFailsAtOnce) {
 }
 
 TEST(EventStream, EarlierLateFailurePrecedesALaterRejection) {
+  FakeBinding late("late"), refused("refused");
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
-  FakeBinding late("late"), refused("refused");
   late.code = kAccess;
   refused.refused = true;
   ASSERT_TRUE(a.run(late, {}, first.get()));
@@ -306,12 +306,12 @@ TEST(EventStream, EarlierLateFailurePrecedesALaterRejection) {
 }
 
 TEST(EventStream, SignalingAnEventTwiceIsAnError) {
+  FakeBinding n1("n1"), n2("n2");
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device), a2(world, device);
   const auto done = a.event();
   const auto after = a.event();
-  FakeBinding n1("n1"), n2("n2");
   ASSERT_TRUE(a.run(n1, {}, done.get()));
   // Work behind it fails as well, with the same facts.
   const Status of_signal = a2.run(n2, {}, done.get());
@@ -330,12 +330,12 @@ TEST(EventStream, SignalingAnEventTwiceIsAnError) {
 }
 
 TEST(EventStream, EventMayBeSignaledAgainAfterAWait) {
+  FakeBinding n1("n1"), n2("n2");
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device), a2(world, device);
   const auto event = a.event();
   const auto other = a2.event();
-  FakeBinding n1("n1"), n2("n2");
   for (int run = 0; run < 3; ++run) {
     ASSERT_TRUE(a.run(n1, {}, event.get()));
     EXPECT_TRUE(event->wait());
@@ -349,12 +349,12 @@ TEST(EventStream, EventMayBeSignaledAgainAfterAWait) {
 }
 
 TEST(EventStream, SignalingAnEventOfAnotherDeviceIsAnError) {
+  FakeBinding n1("n1");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
   const auto of_b = b.event();
   SyncEvent of_host;
-  FakeBinding n1("n1");
   for (Event* event : {static_cast<Event*>(of_b.get()), static_cast<Event*>(&of_host)}) {
     const Status refused = a.run(n1, {}, event);
     ASSERT_FALSE(refused);
@@ -367,12 +367,12 @@ TEST(EventStream, SignalingAnEventOfAnotherDeviceIsAnError) {
 }
 
 TEST(EventStream, WaitForAnUnsignaledEventReturnsAtOnce) {
+  FakeBinding n1("n1");
   TestWorld world;
   FakeDevice device("a0");
   FakeStream a(world, device), a2(world, device);
   const auto never = a.event();
   const auto done = a2.event();
-  FakeBinding n1("n1");
   EXPECT_TRUE(never->wait());
   ASSERT_TRUE(a2.run(n1, {never.get()}, done.get()));
   EXPECT_TRUE(done->wait());
@@ -380,9 +380,9 @@ TEST(EventStream, WaitForAnUnsignaledEventReturnsAtOnce) {
 }
 
 TEST(EventStream, CancelSkipsTheTaskAndLaterOnes) {
+  FakeBinding n1("n1"), n2("n2");
   OneStream one;
   auto& [world, device, a, first, second, third] = one;
-  FakeBinding n1("n1"), n2("n2");
   std::atomic<bool> cancel{false};
   ASSERT_TRUE(a.run(n1, {}, first.get(), &cancel));
   cancel = true;
@@ -404,12 +404,12 @@ TEST(EventStream, CancelSkipsTheTaskAndLaterOnes) {
 }
 
 TEST(EventStream, TimedEventsExcludeTheTimeOfWaits) {
+  FakeBinding n1("n1");
   TestWorld world;
   FakeDevice device_a("a0"), device_b("b0");
   FakeStream a(world, device_a), b(world, device_b);
   const auto written = a.event();
   const auto timed = std::move(*b.stream->create_timed_event());
-  FakeBinding n1("n1");
   EXPECT_FALSE(timed->times());
   ASSERT_TRUE(a.stream->write({}, {}, {}, written.get()));  // 2 seconds
   Event* const waits[] = {written.get()};

@@ -38,6 +38,7 @@ std::unique_ptr<EventStream> threaded(const std::shared_ptr<DeviceHealth>& healt
 }
 
 TEST(EventStreamThreads, ErrorsReachEveryThreadThatWaits) {
+  FakeBinding first("first"), second("second");
   const auto health_a = std::make_shared<DeviceHealth>("a0");
   const auto health_b = std::make_shared<DeviceHealth>("b0");
   const auto a = threaded(health_a);
@@ -45,7 +46,6 @@ TEST(EventStreamThreads, ErrorsReachEveryThreadThatWaits) {
   const DynamicDimValues dynamic_dims = {};
   const auto done_a = std::move(*a->create_event());
   const auto done_b = std::move(*b->create_event());
-  FakeBinding first("first"), second("second");
   for (int run = 0; run < 50; ++run) {
     first.code = run % 2 == 1 ? kAccess : 0;
     Event* const waits[] = {done_a.get()};
@@ -96,6 +96,7 @@ TEST(EventStreamThreads, TwoThreadsUseTwoStreamsOfADevice) {
 }
 
 TEST(EventStreamThreads, LossOfAWaitedForDeviceDoesNotHang) {
+  FakeBinding n1("n1"), n2("n2");
   const auto health_a = std::make_shared<DeviceHealth>("a0");
   const auto health_b = std::make_shared<DeviceHealth>("b0");
   ThreadNativeStream* native = nullptr;
@@ -104,7 +105,6 @@ TEST(EventStreamThreads, LossOfAWaitedForDeviceDoesNotHang) {
   const DynamicDimValues dynamic_dims = {};
   const auto done_a = std::move(*a->create_event());
   const auto done_b = std::move(*b->create_event());
-  FakeBinding n1("n1"), n2("n2");
   Event* const waits[] = {done_a.get()};
   native->lose(fail(ErrorCode::kDevice, "fell off the bus").with_vendor({79, "gone"}));
   ASSERT_TRUE(a->run(n1, {dynamic_dims}, {}, done_a.get()));
