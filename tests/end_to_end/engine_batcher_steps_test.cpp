@@ -116,9 +116,9 @@ TEST_F(EngineBatcherSteps, TokensOfARunningRequestComeWithinTheInterval) {
     options.token_interval = interval;
     std::int64_t computed = 0;
     double now = 0;
-    options.clock = [&, step = step] {
+    options.clock = [&, seconds = step] {
       if (session->computed() != computed)
-        now += step + 0.001 * static_cast<double>(session->computed() - computed);
+        now += seconds + 0.001 * static_cast<double>(session->computed() - computed);
       computed = session->computed();
       return now;
     };

@@ -73,7 +73,7 @@ TEST_F(RunTrace, HasEveryActionOfEveryStepOnce) {
     if (tensors == 1) return {event["name"]};
     const auto& names = copies[{event["cat"], args["segment"]}];
     for (std::size_t i = 0; i + tensors <= names.size(); ++i) {
-      if (names[i] + " to " + names[i + tensors - 1] != event["name"]) continue;
+      if (json(names[i] + " to " + names[i + tensors - 1]) != event["name"]) continue;
       return {names.begin() + i, names.begin() + i + tensors};
     }
     ADD_FAILURE() << event["name"] << " are no " << tensors << " copies of a segment";

@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<int> threads = 8;
 std::atomic<bool> running = true;
-std::atomic<int> inside = 0;
+[[maybe_unused]] std::atomic<int> inside = 0;
 std::atomic<int> most_inside = 0;
 std::atomic<int> calls = 0;
 std::atomic<int> callers = 0;

@@ -84,13 +84,9 @@ void CudaTwin::set(const char* name, const char* value) {
 }
 
 std::uint64_t CudaTwin::live() const {
-  constexpr int kAllocations = 0, kPinned = 2, kModules = 5, kStreams = 6, kEvents = 7;
-  constexpr int kReservedRanges = 11, kPhysicalHandles = 12;
+  // Allocations, pinned memory, modules, streams, events, reserved ranges, physical handles.
   std::uint64_t sum = 0;
-  for (const int kind :
-       {kAllocations, kPinned, kModules, kStreams, kEvents, kReservedRanges, kPhysicalHandles}) {
-    sum += live(kind);
-  }
+  for (const int kind : {0, 2, 5, 6, 7, 11, 12}) sum += live(kind);
   return sum;
 }
 
