@@ -33,7 +33,8 @@ struct SynthOptions {
   /// 0: none, or 8 if the architecture has experts in any case. More is invalid for an architecture
   /// without experts.
   std::int64_t experts = 0;
-  std::int64_t experts_used = 2;  ///< by a token
+  /// By a token; 0: 2. More is invalid for a model without experts.
+  std::int64_t experts_used = 0;
   /// Rows of an expert; 0: a quarter of feed_forward. More is invalid for a model without experts.
   std::int64_t expert_feed_forward = 0;
   DType dtype = DType::kF32;  ///< of the matrices, any that weights can have; norms are F32

@@ -37,7 +37,7 @@ constexpr Limit kLimits[] = {
     {"vocab", &SynthOptions::vocabulary, kSmallestVocabulary, 1 << 22},
     {"context", &SynthOptions::context, 1, 1 << 30},
     {"experts", &SynthOptions::experts, 0, 1 << 16},
-    {"experts-used", &SynthOptions::experts_used, 1, 1 << 16},
+    {"experts-used", &SynthOptions::experts_used, 0, 1 << 16},
     {"expert-ff", &SynthOptions::expert_feed_forward, 0, 1 << 22},
 };
 

@@ -41,8 +41,9 @@ std::vector<Key> all_keys(const SynthOptions& options) {
   const std::int64_t expert_rows = options.expert_feed_forward > 0
                                        ? options.expert_feed_forward
                                        : std::max<std::int64_t>(options.feed_forward / 4, 1);
+  const std::int64_t experts_used = options.experts_used > 0 ? options.experts_used : 2;
   const std::int64_t experts =
-      options.experts > 0 ? options.experts : std::max<std::int64_t>(options.experts_used, 8);
+      options.experts > 0 ? options.experts : std::max<std::int64_t>(experts_used, 8);
   const bool latent = options.architecture == "deepseek2";
   std::vector<Key> keys = {
       {"vocab_size", options.vocabulary},
@@ -57,7 +58,7 @@ std::vector<Key> all_keys(const SynthOptions& options) {
       {"attention.layer_norm_rms_epsilon", 1e-5F},
       {"attention.layer_norm_epsilon", 1e-5F, true},
       {"expert_count", experts},
-      {"expert_used_count", options.experts_used},
+      {"expert_used_count", experts_used},
       {"attention.q_lora_rank", std::max<std::int64_t>(options.width / 2, 1)},
       {"attention.kv_lora_rank", 2 * head, true},
       {"attention.key_length_mla", head + head / 2, true},
@@ -144,7 +145,8 @@ Result<Described> describe_synth(const SynthOptions& options) {
 }  // namespace
 
 Status check_synth_experts(const SynthOptions& options) {
-  if (options.experts == 0 && options.expert_feed_forward == 0) return ok();
+  if (options.experts == 0 && options.experts_used == 0 && options.expert_feed_forward == 0)
+    return ok();
   SHUNT_ASSIGN(const Described made, describe_synth(options));
   const auto has_experts = [](const Layer& layer) { return layer.experts.has_value(); };
   if (std::ranges::any_of(made.model.layers, has_experts)) return ok();
@@ -152,6 +154,8 @@ Status check_synth_experts(const SynthOptions& options) {
     return invalid("{} experts, but models of architecture {} have none", options.experts,
                    options.architecture);
   }
+  if (options.experts_used > 0)
+    return invalid("experts-used {}, but the model has no experts", options.experts_used);
   return invalid("expert-ff {}, but the model has no experts", options.expert_feed_forward);
 }
 

@@ -96,6 +96,7 @@ TEST(Synth, ExpertsAreForArchitecturesThatHaveThem) {
   refused({"--arch", "qwen3", "--experts", "8"}, "8 experts, but models of architecture qwen3");
   refused({"--arch", "mamba2", "--experts", "4"}, "4 experts, but models of architecture mamba2");
   refused({"--expert-ff", "32"}, "expert-ff 32, but the model has no experts");
+  refused({"--experts-used", "4"}, "experts-used 4, but the model has no experts");
   const RunResult made =
       run_command({"synth", path, "--arch", "qwen3moe", "--experts", "4", "--expert-ff", "32"});
   ASSERT_EQ(made.exit_code, 0) << made.err;

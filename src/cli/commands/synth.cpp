@@ -50,7 +50,9 @@ class SynthCommand final : public Command {
                      "Set the number of experts; 0: none, or 8 in architectures that have experts "
                      "in any case. An error for architectures without experts",
                      options_.experts);
-    arguments.number("--experts-used", "Set how many experts a token uses", options_.experts_used);
+    arguments.number("--experts-used",
+                     "Set how many experts a token uses; 0: 2. An error for models without experts",
+                     options_.experts_used);
     arguments.number("--expert-ff",
                      "Set the feed-forward length of an expert; 0: a quarter of --ff",
                      options_.expert_feed_forward);
