@@ -72,7 +72,7 @@ enum class DataType : int {
 };
 
 /// aclFormat.
-enum class Format : int { kNchw = 0, kPlain = 2, kNcdhw = 30, kNcl = 47 };
+enum class Format : int { kNchw = 0, kPlain = 2, kFractalNz = 29, kNcdhw = 30, kNcl = 47 };
 
 /// aclrtMemcpyKind.
 enum class CopyKind : int { kToDevice = 1, kToHost = 2, kOnDevice = 3 };

@@ -30,6 +30,7 @@ struct Chip {
   bool saturates;         ///< F16: the largest number instead of infinity, 0 instead of NaN
   bool quantized;         ///< aclnnWeightQuantBatchMatmulV2 with INT8
   bool int4;              ///< the same with INT4
+  bool fractal_weights;   ///< products of F16 convert weights that are not in FRACTAL_NZ
   bool graphs;            ///< captured graphs
   bool dedicated_memory;  ///< else it may share the host's
   /// Of a data sheet: F16 products a second, bytes a second.

@@ -79,6 +79,8 @@ CannDevice::CannDevice(std::shared_ptr<DeviceContext> context, DeviceInfo info,
       table_(kKernelFiles),
       memory_(info_.name, context_, info_.memory_total),
       weights_(info_.name + " weights", memory_, *target_.chip),
+      fractals_(info_.name + " fractals", memory_,
+                options.fractal_weights && target_.chip->fractal_weights),
       staging_(info_.name + " pinned",
                [context = std::shared_ptr<const DeviceContext>(context_)](std::size_t bytes) {
                  return allocate_pinned(context, bytes);
@@ -115,6 +117,12 @@ std::uint64_t CannDevice::memory_free() const {
   constexpr std::uint64_t kNone = 1;  // 0 means that it is not known
   const auto memory = memory_of(*context_);
   return memory ? std::max<std::uint64_t>(memory->free, kNone) : kNone;
+}
+
+std::vector<WeightCandidate> CannDevice::weight_forms(const Graph& graph, NodeId leaf) {
+  // Of different types.
+  auto forms = cann::weight_forms(weights_, graph, leaf);
+  return forms.empty() ? fractal_forms(fractals_, graph, leaf) : forms;
 }
 
 Support CannDevice::supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const {

@@ -5,6 +5,7 @@
 
 #include "backend_support/event_clock.h"
 #include "backend_support/pinned_memory.h"
+#include "backends/cann/fractal_memory.h"
 #include "backends/cann/options.h"
 #include "backends/cann/program.h"
 #include "backends/cann/weight_memory.h"
@@ -29,13 +30,11 @@ class CannDevice final : public Device {
   OwnMemory own_memory() const override { return {.workspace = context_->own_bytes()}; }
   Support supports(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
   bool can_read(const BufferType& type) const override {
-    return &type == &memory_ || &type == &weights_;
+    return &type == &memory_ || &type == &weights_ || &type == &fractals_;
   }
   bool can_copy_from(const BufferType& type) const override;
   BufferType& memory() override { return memory_; }
-  std::vector<WeightCandidate> weight_forms(const Graph& graph, NodeId leaf) override {
-    return cann::weight_forms(weights_, graph, leaf);
-  }
+  std::vector<WeightCandidate> weight_forms(const Graph& graph, NodeId leaf) override;
   BufferType* staging_memory() override { return has_staging_ ? &staging_ : nullptr; }
   double rounding_error(const Graph& graph, NodeId node, MemoryOfLeaves memory) const override;
   double largest_number(const Graph& graph, NodeId node) const override;
@@ -59,6 +58,7 @@ class CannDevice final : public Device {
   Table table_;
   DeviceMemory memory_;
   WeightMemory weights_;
+  FractalMemory fractals_;
   PinnedMemory staging_;
   bool has_staging_;
   std::vector<const BufferType*> peers_;  // memory that it copies from directly

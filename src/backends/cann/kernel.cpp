@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/cann/fractal_memory.h"
 #include "backends/cann/weight_memory.h"
 #include "shunt/message.h"
 
@@ -60,8 +61,10 @@ bool has_bf16(const NodeView& view) {
 
 Support CannKernel::supports(const NodeView& view, const CannTarget& target) const {
   for (std::size_t i = 0; i < view.node().sources.size(); ++i) {
-    if (!view.has_source(i) || !is_rearranged(view, i)) continue;
-    if (view.is_view(i) || !reads_rearranged(view, i)) {
+    if (!view.has_source(i)) continue;
+    const bool rearranged = is_rearranged(view, i);
+    if (!rearranged && !is_fractal(view, i)) continue;
+    if (view.is_view(i) || !(rearranged ? reads_rearranged(view, i) : reads_fractal(view, i))) {
       return Support::no(Refusal::kLayout, fmt::format("it can't read source {} in {} memory", i,
                                                        view.source_memory(i)->name()));
     }

@@ -87,6 +87,8 @@ class CannKernel : public Kernel<CannTarget> {
   virtual Support accepts(const NodeView& view, const CannTarget& target) const;
   /// Whether compute() reads a source of such a node that is_rearranged().
   virtual bool reads_rearranged(const NodeView&, std::size_t) const { return false; }
+  /// Whether compute() reads a source of such a node that is_fractal().
+  virtual bool reads_fractal(const NodeView&, std::size_t) const { return false; }
   /// Calls the operators. The result is not empty; sources may be.
   virtual void compute(Calls& calls, const Operands& node, const CannTarget& target) const = 0;
   /// Device::rounding_error() of a node: above 0 where numbers are coarser than F32.

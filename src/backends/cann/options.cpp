@@ -65,6 +65,9 @@ constexpr std::array kOptions = {
                   "numbers of products of F32: f32, hf32 (12 bits; 910B), f16. On a 310P and a "
                   "310B only f16 runs on the NPU",
                   check_matmul, "f32"},
+    BackendOption{
+        "nz", "weights of F16 in FRACTAL_NZ, where products of the chip want it (310P): on, off",
+        check_on_off, "on"},
     BackendOption{"peers", "copy directly between devices that can: on, off", check_on_off, "on"},
     BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
     BackendOption{"prefill_graph", "capture steps of more than 64 tokens as well: on, off",
@@ -90,6 +93,7 @@ CannOptions parse_options(const Options& options) {
   parsed.fuses_attention = text("attention") == "fused" && text("deterministic") != "on";
   parsed.graph = text("graph") == "on";
   parsed.graphs = static_cast<std::size_t>(parse_whole(text("graphs"), kMostGraphs));
+  parsed.fractal_weights = text("nz") == "on";
   const std::string_view matmul = text("matmul");
   parsed.f32_products = std::ranges::find(kProductWords, matmul, &ProductWord::word)->math;
   parsed.peers = text("peers") == "on";

@@ -1,5 +1,5 @@
 // The options of CANN: "cann.graph", "cann.graphs", "cann.matmul", "cann.pinned", "cann.fuse",
-// "cann.attention", "cann.deterministic", "cann.executors",
+// "cann.attention", "cann.deterministic", "cann.executors", "cann.nz",
 // "cann.peers", "cann.prefill_graph", "cann.timeout".
 #pragma once
 
@@ -19,6 +19,7 @@ struct CannOptions {
   std::size_t executors = 16384;  ///< of a run that are kept to be used again
   CubeMath f32_products = CubeMath::kKeep;
   bool fuses_attention = true;  ///< into one operator
+  bool fractal_weights = true;  ///< where the chip multiplies them faster
   bool pinned = true;           ///< copies by way of pinned host memory
   bool fuse = true;             ///< nodes into one operator
   bool peers = true;            ///< direct copies between devices

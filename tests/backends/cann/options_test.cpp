@@ -47,6 +47,7 @@ TEST_F(CannOptions, OtherValuesAreRefused) {
            {"graphs", "257"},
            {"graphs", "1.5"},
            {"matmul", "bf16"},
+           {"nz", "1"},
            {"peers", "no"},
            {"prefill_graph", "1"},
            {"pinned", "true"},

@@ -1,4 +1,5 @@
-// Rearranged weights: their bytes on the device, and reads and writes in the GGUF layout.
+// Rearranged weights and those in FRACTAL_NZ: their bytes on the device, and reads and writes in
+// the GGUF layout.
 #include "backends/cann/weight_memory.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <random>
 
+#include "backends/cann/fractal_memory.h"
 #include "shunt/message.h"
 
 namespace shunt::cann::weight_memory_test {
@@ -170,6 +172,118 @@ TEST_F(RearrangedTest, EveryRangeReadsBackWhatWasWritten) {
 TEST_F(RearrangedTest, ErrorsOfTheDeviceAreReturned) {
   const auto buffer = allocate(*make_tensor(DType::kQ8_0, {64, 2}));
   Bytes bytes(136);
+  ASSERT_TRUE(buffer->write(0, bytes));
+  far(*buffer).fails = true;
+  EXPECT_EQ(buffer->write(0, bytes).error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(buffer->write(1, std::span(bytes).first(3)).error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(buffer->read(0, bytes).error().code(), ErrorCode::kDevice);
+}
+
+class FractalTest : public testing::Test {
+ protected:
+  std::unique_ptr<Buffer> allocate(const Tensor& tensor) {
+    const PlacedTensor placed{tensor, 0};
+    auto buffer = memory_.allocate_for(memory_.size_of(tensor), {&placed, 1});
+    EXPECT_TRUE(buffer) << buffer.error().message();
+    return buffer ? std::move(*buffer) : nullptr;
+  }
+  static FarBuffer& far(const Buffer& buffer) {
+    return static_cast<FarBuffer&>(*packed_bytes_of(buffer));
+  }
+
+  FarMemory far_;
+  FractalMemory memory_{"fractals", far_, true};
+};
+
+TEST_F(FractalTest, HoldsMatricesOfF16) {
+  const auto holds = [&](DType type, const Shape& shape) {
+    return memory_.packs(*make_tensor(type, shape));
+  };
+  EXPECT_TRUE(holds(DType::kF16, {16, 16}));
+  EXPECT_TRUE(holds(DType::kF16, {33, 17}));
+  EXPECT_FALSE(holds(DType::kF16, {15, 16}));
+  EXPECT_FALSE(holds(DType::kF16, {16, 15}));
+  EXPECT_FALSE(holds(DType::kF16, {16, 16, 2}));
+  EXPECT_FALSE(holds(DType::kF16, {16, 16, 1, 2}));
+  EXPECT_FALSE(holds(DType::kF32, {16, 16}));
+  EXPECT_FALSE(holds(DType::kBF16, {16, 16}));
+  EXPECT_FALSE(FractalMemory("off", far_, false).packs(*make_tensor(DType::kF16, {16, 16})));
+}
+
+/// Element (h, w) of a matrix of H rows is at ((w div 16) * ceil(H / 16) + h div 16) * 256 +
+/// (h mod 16) * 16 + w mod 16, as CANN's documentation has it. All others are 0.
+TEST_F(FractalTest, ElementsAreWhereTheVendorsFormulaHasThem) {
+  constexpr std::size_t kWidth = 40, kHeight = 21, kDown = 2, kAcross = 3;
+  const auto buffer = allocate(*make_tensor(DType::kF16, {kWidth, kHeight}));
+  Bytes plain;
+  for (std::size_t i = 1; i <= kWidth * kHeight; ++i) {
+    plain.push_back(static_cast<std::byte>(i & 0xFF));
+    plain.push_back(static_cast<std::byte>(i >> 8));
+  }
+  ASSERT_TRUE(buffer->write(0, plain));
+  Bytes expected(kAcross * kDown * 256 * 2);
+  for (std::size_t h = 0; h < kHeight; ++h) {
+    for (std::size_t w = 0; w < kWidth; ++w) {
+      const std::size_t at = ((w / 16) * kDown + h / 16) * 256 + h % 16 * 16 + w % 16;
+      for (std::size_t b = 0; b < 2; ++b) expected[2 * at + b] = plain[2 * (h * kWidth + w) + b];
+    }
+  }
+  const Bytes& held = far(*buffer).bytes;
+  ASSERT_GE(held.size(), expected.size() + 32) << "operators read behind it";
+  EXPECT_TRUE(std::ranges::equal(std::span(held).first(expected.size()), expected));
+}
+
+TEST_F(FractalTest, EveryRangeReadsBackWhatWasWritten) {
+  constexpr std::size_t kSize = 24 * 37 * 2;
+  std::mt19937 random(1);
+  const auto buffer = allocate(*make_tensor(DType::kF16, {24, 37}));
+  Bytes plain(kSize);
+  for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
+  ASSERT_TRUE(buffer->write(0, plain));
+  for (std::size_t begin = 0; begin < kSize; begin += 131) {
+    for (std::size_t end = begin; end <= kSize; end += begin % 2 == 0 ? 111 : 96) {
+      for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(random());
+      ASSERT_TRUE(buffer->write(begin, std::span(plain).subspan(begin, end - begin)));
+      Bytes all(kSize);
+      ASSERT_TRUE(buffer->read(0, all));
+      ASSERT_EQ(all, plain) << begin << " to " << end;
+      Bytes part(end - begin);
+      ASSERT_TRUE(buffer->read(begin, part));
+      ASSERT_TRUE(std::ranges::equal(part, std::span(plain).subspan(begin, end - begin)));
+    }
+  }
+}
+
+/// More rows than are rearranged at once.
+TEST_F(FractalTest, LargeOnesAreWrittenInPieces) {
+  class LargeMemory final : public BufferType {
+   public:
+    std::string_view name() const override { return "large"; }
+    std::size_t alignment() const override { return 64; }
+    std::size_t max_size() const override { return std::size_t{1} << 30; }
+    bool host_accessible() const override { return false; }
+    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+      return std::make_unique<FarBuffer>(*this, bytes);
+    }
+  };
+  LargeMemory large;
+  FractalMemory memory("fractals", large, true);
+  const PlacedTensor placed{*make_tensor(DType::kF16, {16, 300'001}), 0};
+  const auto buffer = memory.allocate_for(memory.size_of(placed.tensor), {&placed, 1});
+  ASSERT_TRUE(buffer) << buffer.error().message();
+  Bytes plain(std::size_t{16} * 300'001 * 2);
+  for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<std::byte>(i * 7 >> 3);
+  ASSERT_TRUE((*buffer)->write(0, plain));
+  // With a single column of fractals all rows are in order.
+  EXPECT_TRUE(std::ranges::equal(std::span(far(**buffer).bytes).first(plain.size()), plain));
+  Bytes back(plain.size());
+  ASSERT_TRUE((*buffer)->read(0, back));
+  EXPECT_TRUE(back == plain);
+}
+
+TEST_F(FractalTest, ErrorsOfTheDeviceAreReturned) {
+  const auto buffer = allocate(*make_tensor(DType::kF16, {16, 16}));
+  Bytes bytes(512);
   ASSERT_TRUE(buffer->write(0, bytes));
   far(*buffer).fails = true;
   EXPECT_EQ(buffer->write(0, bytes).error().code(), ErrorCode::kDevice);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "backends/cann/fractal_memory.h"
 #include "backends/cann/kernel.h"
 #include "backends/cann/products.h"
 #include "backends/cann/whole.h"
@@ -15,6 +16,7 @@ class Matmul final : public CannKernel {
   bool reads_rearranged(const NodeView& view, std::size_t source) const override {
     return source == kW && view.source(kW).size(2) == 1;
   }
+  bool reads_fractal(const NodeView&, std::size_t source) const override { return source == kW; }
   Support accepts(const NodeView& view, const CannTarget& target) const override {
     return product_support(view, kW, target);
   }
@@ -32,10 +34,14 @@ class Matmul final : public CannKernel {
     const View y = node.result();
     if (node.sizes(kW)[0] == 0) return calls.fill(y, 0.0F);
     const ProductNumbers numbers = product_numbers(node.dtype(kW), target);
-    if (is_rearranged(node.view(), kW)) {
-      const View x = calls.contiguous(product_factor(calls, node.source(kX), DataType::kFloat16));
+    const bool fractal = is_fractal(node.view(), kW);
+    if (fractal || is_rearranged(node.view(), kW)) {
+      const View factor = product_factor(calls, node.source(kX), DataType::kFloat16);
+      const View x = calls.contiguous(factor).merged(2).merged(1);
       return write_whole(calls, y, [&](const View& whole) {
-        multiply(calls, weight_parts(node, kW), x.merged(2).merged(1), whole.merged(2).merged(1));
+        const View result = whole.merged(2).merged(1);
+        if (fractal) return multiply(calls, numbers, fractal_weight(node), x, result);
+        multiply(calls, weight_parts(node, kW), x, result);
       });
     }
     const View x = product_factor(calls, node.source(kX), numbers.type);
@@ -48,6 +54,12 @@ class Matmul final : public CannKernel {
  private:
   static constexpr std::size_t kW = 0;
   static constexpr std::size_t kX = 1;
+
+  static View fractal_weight(const Operands& node) {
+    const Sizes sizes = node.sizes(kW);
+    return View(DataType::kFloat16, {sizes[0], sizes[1]}, node.data(kW))
+        .in_format(Format::kFractalNz);
+  }
 
   /// Some rows of w are decoded at a time.
   static void multiply_blocks(Calls& calls, const ProductNumbers& numbers, const StoredTensor& w,
