@@ -58,7 +58,7 @@ if(SHUNT_SANITIZE)
     if(SHUNT_SANITIZE MATCHES "address" AND SHUNT_SANITIZE MATCHES "undefined")
       # AddressSanitizer, or a signal, ends an access through a null or dangling pointer anyway. These checks take a third of the compile
       # time. References to nothing that are never read pass here, and so do accesses that are aligned wrongly outside the CPU's kernels
-      # and the twins. Fuzz targets, which clang compiles, have all checks.
+      # and the twins of CANN and zDNN. Fuzz targets, which clang compiles, have all checks.
       target_compile_options(shunt_flags INTERFACE -fno-sanitize=null,object-size,alignment)
     endif()
   endif()
@@ -82,7 +82,7 @@ endfunction()
 
 # Linked last, so that their flags follow -fsanitize. AddressSanitizer, or a signal, ends an access through a wrong pointer anyway. For
 # the CPU's kernels and twins, whose time of compiling doubles with these checks; and for tests, half of whose code would be checks.
-# The library and all other backends have every other check.
+# The library and all other backends have the other checks.
 add_library(shunt_unchecked_accesses INTERFACE)
 add_library(shunt_unchecked_pointers INTERFACE)
 if(SHUNT_SANITIZE MATCHES "undefined")

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "backends/cann/calls.h"
-#include "base/ceil_div.h"
 
 namespace shunt::cann {
 
@@ -13,7 +12,8 @@ namespace {
 
 constexpr std::string_view kFractalNote = "FRACTAL_NZ";
 
-constexpr std::size_t kSide = View::kFractalSide;
+/// Rows and columns of a fractal.
+constexpr std::size_t kSide = 16;
 constexpr std::size_t kElementBytes = 2;
 /// 16 elements of a row, which are together in a fractal.
 constexpr std::size_t kPartBytes = kSide * kElementBytes;
@@ -27,9 +27,7 @@ struct Fractals {
   std::size_t bytes() const { return across * down * kFractalBytes; }
 };
 Fractals fractals_of(const Tensor& tensor) {
-  const auto count = [&](int dim) {
-    return static_cast<std::size_t>(ceil_div(tensor.size(dim), static_cast<std::int64_t>(kSide)));
-  };
+  const auto count = [&](int dim) { return static_cast<std::size_t>(tensor.size(dim)) / kSide; };
   return {count(0), count(1)};
 }
 
@@ -48,10 +46,11 @@ class FractalWeight final : public PackedTensor {
   Status write(std::size_t offset, std::span<const std::byte> from) override {
     const std::lock_guard lock(mutex_);
     return each_part(offset, from.size(), [&](const Part& part) -> Status {
-      std::vector<std::byte> plain(part.end - part.begin);
-      if (!part.is_whole) SHUNT_TRY(read_groups(part, plain));
-      std::memcpy(plain.data() + (part.first - part.begin), from.data() + (part.first - offset),
-                  part.bytes);
+      const std::span<const std::byte> given = from.subspan(part.first - offset, part.bytes);
+      if (part.is_whole()) return write_groups(part, given);
+      std::vector<std::byte> plain(part.plain_bytes);
+      SHUNT_TRY(read_groups(part, plain));
+      std::memcpy(plain.data() + (part.first - part.begin), given.data(), given.size());
       return write_groups(part, plain);
     });
   }
@@ -59,7 +58,7 @@ class FractalWeight final : public PackedTensor {
   Status read(std::size_t offset, std::span<std::byte> to) override {
     const std::lock_guard lock(mutex_);
     return each_part(offset, to.size(), [&](const Part& part) -> Status {
-      std::vector<std::byte> plain(part.end - part.begin);
+      std::vector<std::byte> plain(part.plain_bytes);
       SHUNT_TRY(read_groups(part, plain));
       std::memcpy(to.data() + (part.first - offset), plain.data() + (part.first - part.begin),
                   part.bytes);
@@ -71,9 +70,9 @@ class FractalWeight final : public PackedTensor {
   /// Groups that a range of plain bytes reaches into.
   struct Part {
     std::size_t group = 0, count = 1;
-    std::size_t begin = 0, end = 0;    ///< of the groups' plain bytes
-    std::size_t first = 0, bytes = 0;  ///< of the range in them
-    bool is_whole = false;
+    std::size_t begin = 0, plain_bytes = 0;  ///< of the groups
+    std::size_t first = 0, bytes = 0;        ///< of the range in them
+    bool is_whole() const { return bytes == plain_bytes; }
   };
 
   /// As many whole groups at once as kBytesAtOnce allows, and each other one by itself.
@@ -86,26 +85,22 @@ class FractalWeight final : public PackedTensor {
       part.first = at;
       part.group = at / group_bytes_;
       part.begin = part.group * group_bytes_;
-      const std::size_t last = end == plain_bytes_ ? fractals_.down : end / group_bytes_;
+      const std::size_t last = end / group_bytes_;
       if (at == part.begin && last > part.group) part.count = std::min(last - part.group, most);
-      part.end = std::min(part.begin + part.count * group_bytes_, plain_bytes_);
-      part.bytes = std::min(end, part.end) - at;
-      part.is_whole = part.bytes == part.end - part.begin;
+      part.plain_bytes = part.count * group_bytes_;
+      part.bytes = std::min(end, part.begin + part.plain_bytes) - at;
       SHUNT_TRY(use(part));
       at += part.bytes;
     }
     return ok();
   }
 
-  /// Calls copy(plain, packed, bytes) for the elements of each row of the part that are in column
-  /// `across` of fractals; `packed` counts from the part's first fractal there.
+  /// Calls copy(plain, packed) for the places of the 16 elements of each row of the part that are
+  /// in column `across` of fractals; `packed` counts from the part's first fractal there.
   template <class Copy>
   void each_row(const Part& part, std::size_t across, const Copy& copy) const {
-    const std::size_t at = across * kPartBytes;
-    const std::size_t bytes = std::min(kPartBytes, row_bytes_ - at);
-    const std::size_t rows = (part.end - part.begin) / row_bytes_;
-    for (std::size_t row = 0; row < rows; ++row)
-      copy(row * row_bytes_ + at, row * kPartBytes, bytes);
+    for (std::size_t row = 0; row < part.count * kSide; ++row)
+      copy(row * row_bytes_ + across * kPartBytes, row * kPartBytes);
   }
   std::size_t place_of(const Part& part, std::size_t across) const {
     return at_ + (across * fractals_.down + part.group) * kFractalBytes;
@@ -114,9 +109,8 @@ class FractalWeight final : public PackedTensor {
   Status write_groups(const Part& part, std::span<const std::byte> plain) {
     std::vector<std::byte> packed(part.count * kFractalBytes);
     for (std::size_t across = 0; across < fractals_.across; ++across) {
-      std::ranges::fill(packed, std::byte{0});
-      each_row(part, across, [&](std::size_t from, std::size_t to, std::size_t bytes) {
-        std::memcpy(packed.data() + to, plain.data() + from, bytes);
+      each_row(part, across, [&](std::size_t from, std::size_t to) {
+        std::memcpy(packed.data() + to, plain.data() + from, kPartBytes);
       });
       SHUNT_TRY(memory_.write(place_of(part, across), packed));
     }
@@ -127,8 +121,8 @@ class FractalWeight final : public PackedTensor {
     std::vector<std::byte> packed(part.count * kFractalBytes);
     for (std::size_t across = 0; across < fractals_.across; ++across) {
       SHUNT_TRY(memory_.read(place_of(part, across), packed));
-      each_row(part, across, [&](std::size_t to, std::size_t from, std::size_t bytes) {
-        std::memcpy(plain.data() + to, packed.data() + from, bytes);
+      each_row(part, across, [&](std::size_t to, std::size_t from) {
+        std::memcpy(plain.data() + to, packed.data() + from, kPartBytes);
       });
     }
     return ok();
@@ -156,11 +150,13 @@ FractalMemory::FractalMemory(std::string name, BufferType& memory, bool used)
       used_(used) {}
 
 bool FractalMemory::packs(const Tensor& tensor) const {
-  // Smaller ones gain nothing.
-  constexpr auto kLeast = static_cast<std::int64_t>(kSide);
+  // The vendor's documentation does not cover matrices that have to be padded.
+  const auto has_fractals = [&](int dim) {
+    return tensor.size(dim) > 0 && tensor.size(dim) % static_cast<std::int64_t>(kSide) == 0;
+  };
   return used_ && tensor.dtype == DType::kF16 && is_contiguous(tensor) &&
-         std::ranges::all_of(tensor.shape, &Dim::is_fixed) && tensor.size(0) >= kLeast &&
-         tensor.size(1) >= kLeast && tensor.size(2) == 1 && tensor.size(3) == 1;
+         std::ranges::all_of(tensor.shape, &Dim::is_fixed) && has_fractals(0) && has_fractals(1) &&
+         tensor.size(2) == 1 && tensor.size(3) == 1;
 }
 
 std::size_t FractalMemory::packed_bytes(const Tensor& tensor) const {
@@ -180,6 +176,7 @@ std::vector<WeightCandidate> fractal_forms(FractalMemory& memory, const Graph& g
 }
 
 bool is_fractal(const NodeView& view, std::size_t source) {
+  if (view.source(source).dtype != DType::kF16) return false;
   const FractalMemory* const memory = as_fractal_memory(view.source_memory(source));
   return memory != nullptr && memory->packs(view.owner(source));
 }

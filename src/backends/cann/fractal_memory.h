@@ -11,9 +11,9 @@
 
 namespace shunt::cann {
 
-/// Holds matrices of F16, exactly. FRACTAL_NZ has fractals of 16 rows and 16 columns: the elements
-/// of one row by row, then the next 16 rows of the same columns, then the next 16 columns. Both
-/// sides are padded to whole fractals with zeros.
+/// Holds matrices of F16 whose sides are multiples of 16, exactly. FRACTAL_NZ has fractals of 16
+/// rows and 16 columns: the elements of one row by row, then the next 16 rows of the same columns,
+/// then the next 16 columns.
 class FractalMemory final : public PackedMemory {
  public:
   /// Buffers are in `memory`, that of the device, which must outlive this. `used`: false if it

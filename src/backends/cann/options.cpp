@@ -67,7 +67,7 @@ constexpr std::array kOptions = {
                   check_matmul, "f32"},
     BackendOption{
         "nz", "weights of F16 in FRACTAL_NZ, where products of the chip want it (310P): on, off",
-        check_on_off, "on"},
+        check_on_off, "off"},
     BackendOption{"peers", "copy directly between devices that can: on, off", check_on_off, "on"},
     BackendOption{"pinned", "copy by way of pinned host memory: on, off", check_on_off, "on"},
     BackendOption{"prefill_graph", "capture steps of more than 64 tokens as well: on, off",

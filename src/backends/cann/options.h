@@ -18,11 +18,11 @@ struct CannOptions {
   std::size_t graphs = 12;        ///< captured ones of a stream
   std::size_t executors = 16384;  ///< of a run that are kept to be used again
   CubeMath f32_products = CubeMath::kKeep;
-  bool fuses_attention = true;  ///< into one operator
-  bool fractal_weights = true;  ///< where the chip multiplies them faster
-  bool pinned = true;           ///< copies by way of pinned host memory
-  bool fuse = true;             ///< nodes into one operator
-  bool peers = true;            ///< direct copies between devices
+  bool fuses_attention = true;   ///< into one operator
+  bool fractal_weights = false;  ///< where the chip multiplies them faster
+  bool pinned = true;            ///< copies by way of pinned host memory
+  bool fuse = true;              ///< nodes into one operator
+  bool peers = true;             ///< direct copies between devices
   bool deterministic = true;
   /// A device that makes the host wait longer is lost.
   std::chrono::milliseconds timeout{};

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "backend_support/error_share.h"
+#include "backends/cann/fractal_memory.h"
 #include "base/ceil_div.h"
 #include "graph/storage_users.h"
 #include "shunt/message.h"
@@ -43,6 +44,12 @@ Support f32_support(const NodeView& view, std::size_t source, const CannTarget& 
       fmt::format("a {} has no products of F32; --set cann.matmul=f16 rounds both factors to F16, "
                   "and --transcode lossy does so with weights",
                   chip.name));
+}
+
+/// Products with such weights round their results to F16. So do those with FRACTAL_NZ in the
+/// vendor's sources.
+bool is_packed(const NodeView& view, std::size_t w) {
+  return is_rearranged(view, w) || is_fractal(view, w);
 }
 
 double square_of_unit(int bits) {
@@ -93,13 +100,13 @@ double product_rounding(const NodeView& view, std::size_t w, std::size_t x,
         has_data_type(type) && bits_of(data_type(type)) == 16 && data_type(type) == numbers.type;
     if (!exact) error += square_of_unit(numbers.bits());
   }
-  if (has_half_result(numbers, chip) || is_rearranged(view, w)) error += square_of_unit(kF16Bits);
+  if (has_half_result(numbers, chip) || is_packed(view, w)) error += square_of_unit(kF16Bits);
   return error * error_share(view.result());
 }
 
 double product_largest(const NodeView& view, std::size_t w, const ProductNumbers& numbers,
                        const Chip& chip) {
-  const bool half = has_half_result(numbers, chip) || is_rearranged(view, w);
+  const bool half = has_half_result(numbers, chip) || is_packed(view, w);
   return largest_of(half ? DataType::kFloat16 : DataType::kFloat, chip);
 }
 

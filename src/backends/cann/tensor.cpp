@@ -4,8 +4,6 @@
 #include <array>
 #include <iterator>
 
-#include "base/ceil_div.h"
-
 namespace shunt::cann {
 
 namespace {
@@ -173,10 +171,7 @@ View View::in_format(Format format) const {
 
 std::int64_t extent_of(const View& view) {
   if (view.is_empty()) return 0;
-  if (view.format() == Format::kFractalNz) {
-    constexpr auto kSide = static_cast<std::int64_t>(View::kFractalSide);
-    return ceil_div(view.size(0), kSide) * ceil_div(view.size(1), kSide) * kSide * kSide;
-  }
+  if (view.format() == Format::kFractalNz) return view.elements();
   std::int64_t last = 0;
   for (std::size_t d = 0; d < view.rank(); ++d) last += (view.size(d) - 1) * view.stride(d);
   return last + 1;

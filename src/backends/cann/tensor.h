@@ -17,8 +17,6 @@ namespace shunt::cann {
 class View {
  public:
   static constexpr std::size_t kMostDims = 8;
-  /// Rows and columns of a fractal of F16.
-  static constexpr std::size_t kFractalSide = 16;
   using Dims = std::vector<std::int64_t>;
 
   View() = default;
@@ -65,7 +63,7 @@ class View {
   View without(std::size_t dim) const;
   /// With one more dimension of size 1.
   View with_dim(std::size_t dim) const;
-  /// With the meaning of its dimensions, for convolutions; or a matrix of F16 that is in
+  /// With the meaning of its dimensions, for convolutions; of a matrix in whole fractals,
   /// FRACTAL_NZ.
   View in_format(Format format) const;
 
@@ -87,7 +85,7 @@ DataType data_type(DType type);
 const char* to_text(DataType type);
 
 /// The sum of products of sizes and strides of the last element: elements from the first to past
-/// the last one. Of a matrix in FRACTAL_NZ those of all its fractals.
+/// the last one.
 std::int64_t extent_of(const View& view);
 
 }  // namespace shunt::cann

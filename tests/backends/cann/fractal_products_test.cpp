@@ -29,7 +29,7 @@ class FractalProducts : public CannDevices {
   void SetUp() override {
     CannDevices::SetUp();
     if (IsSkipped()) return;
-    reopen({{"PROFILE", "310p"}, {"STRICT", "abort"}, {"ORDER", "lazy"}});
+    reopen({{"PROFILE", "310p"}, {"STRICT", "abort"}, {"ORDER", "lazy"}}, with("nz", "on"));
   }
   BufferType* memory_of_weight(const Network& network) {
     return chosen_memory(device(), *network.graph, 0);
@@ -53,9 +53,8 @@ class FractalProducts : public CannDevices {
 
 TEST_F(FractalProducts, MultiplyWeightsInFractalNz) {
   for (const Product& each :
-       {Product{}, Product{.m = 16, .x = {64, 1}},
-        Product{.k = 72, .m = 33, .x = {72, 5}},  // sides are padded
-        Product{.k = 16, .m = 16, .x = {16, 2, 3, 2}}, Product{.k = 31, .m = 50, .x = {31, 4}}}) {
+       {Product{}, Product{.m = 16, .x = {64, 1}}, Product{.k = 16, .m = 16, .x = {16, 2, 3, 2}},
+        Product{.k = 16, .m = 64, .x = {16, 5}}}) {
     SCOPED_TRACE(std::to_string(each.k) + " x " + std::to_string(each.m));
     const Network network = product_of(each);
     const BufferType* const memory = memory_of_weight(network);
@@ -67,13 +66,22 @@ TEST_F(FractalProducts, MultiplyWeightsInFractalNz) {
 
 TEST_F(FractalProducts, OnlyMatricesOfF16AreInIt) {
   EXPECT_EQ(memory_of_weight(product_of({.type = DType::kF32})), nullptr);
-  EXPECT_EQ(memory_of_weight(product_of({.m = 8})), nullptr);
-  EXPECT_EQ(memory_of_weight(product_of({.k = 8, .x = {8, 3}})), nullptr);
+  EXPECT_EQ(memory_of_weight(product_of({.m = 40})), nullptr);
+  EXPECT_EQ(memory_of_weight(product_of({.k = 72, .x = {72, 3}})), nullptr);
 }
 
-TEST_F(FractalProducts, TheOptionKeepsWeightsPlain) {
-  Options options = with("nz", "off");
-  reopen({{"PROFILE", "310p"}}, options);
+/// The vendor's sources round such results to F16.
+TEST_F(FractalProducts, ResultsMayBeF16) {
+  const Network network = product_of({});
+  const NodeId y = network.graph->outputs()[0];
+  std::vector<const BufferType*> kinds(network.graph->size(), nullptr);
+  const double plain = device().rounding_error(*network.graph, y, kinds);
+  kinds[0] = memory_of_weight(network);
+  EXPECT_GT(device().rounding_error(*network.graph, y, kinds), plain);
+}
+
+TEST_F(FractalProducts, WithoutTheOptionWeightsAreKeptPlain) {
+  reopen({{"PROFILE", "310p"}});
   const Network network = product_of({});
   EXPECT_EQ(memory_of_weight(network), nullptr);
   expect_right(network);
@@ -81,15 +89,25 @@ TEST_F(FractalProducts, TheOptionKeepsWeightsPlain) {
 
 TEST_F(FractalProducts, OtherChipsKeepWeightsPlain) {
   for (const char* profile : {"910b", "310b"}) {
-    reopen({{"PROFILE", profile}});
+    reopen({{"PROFILE", profile}}, with("nz", "on"));
     EXPECT_EQ(memory_of_weight(product_of({})), nullptr) << profile;
   }
+}
+
+TEST_F(FractalProducts, WeightsThatAreReadThroughAViewAreKeptPlain) {
+  GraphBuilder g;
+  const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 48}));
+  const auto x = g.input("x", *make_tensor(DType::kF32, {32, 3}));
+  EXPECT_TRUE(g.output(matmul(g, reshape(g, w, {32, 96}), x), "y"));
+  const auto graph = std::move(g).build();
+  ASSERT_TRUE(graph) << graph.error().message();
+  EXPECT_EQ(chosen_memory(device(), *graph, w->id), nullptr);
 }
 
 /// As of an embedding that is the output's matrix, too.
 TEST_F(FractalProducts, OtherReadersOfTheWeightKeepItPlain) {
   GraphBuilder g;
-  const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 40}));
+  const auto w = g.weight("w", *make_tensor(DType::kF16, {64, 48}));
   const auto ids = g.input("ids", *make_tensor(DType::kI32, {3}));
   const auto rows = get_rows(g, w, ids);
   EXPECT_TRUE(g.output(matmul(g, w, rows), "y"));

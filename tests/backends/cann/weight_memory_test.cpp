@@ -200,9 +200,10 @@ TEST_F(FractalTest, HoldsMatricesOfF16) {
     return memory_.packs(*make_tensor(type, shape));
   };
   EXPECT_TRUE(holds(DType::kF16, {16, 16}));
-  EXPECT_TRUE(holds(DType::kF16, {33, 17}));
-  EXPECT_FALSE(holds(DType::kF16, {15, 16}));
-  EXPECT_FALSE(holds(DType::kF16, {16, 15}));
+  EXPECT_TRUE(holds(DType::kF16, {48, 32}));
+  EXPECT_FALSE(holds(DType::kF16, {40, 32}));
+  EXPECT_FALSE(holds(DType::kF16, {32, 40}));
+  EXPECT_FALSE(holds(DType::kF16, {32, 0}));
   EXPECT_FALSE(holds(DType::kF16, {16, 16, 2}));
   EXPECT_FALSE(holds(DType::kF16, {16, 16, 1, 2}));
   EXPECT_FALSE(holds(DType::kF32, {16, 16}));
@@ -211,9 +212,9 @@ TEST_F(FractalTest, HoldsMatricesOfF16) {
 }
 
 /// Element (h, w) of a matrix of H rows is at ((w div 16) * ceil(H / 16) + h div 16) * 256 +
-/// (h mod 16) * 16 + w mod 16, as CANN's documentation has it. All others are 0.
+/// (h mod 16) * 16 + w mod 16, as CANN's documentation has it.
 TEST_F(FractalTest, ElementsAreWhereTheVendorsFormulaHasThem) {
-  constexpr std::size_t kWidth = 40, kHeight = 21, kDown = 2, kAcross = 3;
+  constexpr std::size_t kWidth = 48, kHeight = 32, kDown = 2, kAcross = 3;
   const auto buffer = allocate(*make_tensor(DType::kF16, {kWidth, kHeight}));
   Bytes plain;
   for (std::size_t i = 1; i <= kWidth * kHeight; ++i) {
@@ -234,14 +235,18 @@ TEST_F(FractalTest, ElementsAreWhereTheVendorsFormulaHasThem) {
 }
 
 TEST_F(FractalTest, EveryRangeReadsBackWhatWasWritten) {
-  constexpr std::size_t kSize = 24 * 37 * 2;
+  constexpr std::size_t kSize = 32 * 48 * 2;
+  constexpr std::size_t kGroup = 16 * 32 * 2;  // bytes of 16 rows
   std::mt19937 random(1);
-  const auto buffer = allocate(*make_tensor(DType::kF16, {24, 37}));
+  const auto buffer = allocate(*make_tensor(DType::kF16, {32, 48}));
   Bytes plain(kSize);
   for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
   ASSERT_TRUE(buffer->write(0, plain));
-  for (std::size_t begin = 0; begin < kSize; begin += 131) {
-    for (std::size_t end = begin; end <= kSize; end += begin % 2 == 0 ? 111 : 96) {
+  const std::size_t ends[] = {
+      0, 1, 131, kGroup - 1, kGroup, kGroup + 1, 2 * kGroup, 2 * kGroup + 7, kSize - 1, kSize};
+  for (const std::size_t begin : ends) {
+    for (const std::size_t end : ends) {
+      if (end < begin) continue;
       for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(random());
       ASSERT_TRUE(buffer->write(begin, std::span(plain).subspan(begin, end - begin)));
       Bytes all(kSize);
@@ -268,14 +273,21 @@ TEST_F(FractalTest, LargeOnesAreWrittenInPieces) {
   };
   LargeMemory large;
   FractalMemory memory("fractals", large, true);
-  const PlacedTensor placed{*make_tensor(DType::kF16, {16, 300'001}), 0};
+  constexpr std::size_t kRows = 160'000;
+  const PlacedTensor placed{*make_tensor(DType::kF16, {32, kRows}), 0};
   const auto buffer = memory.allocate_for(memory.size_of(placed.tensor), {&placed, 1});
   ASSERT_TRUE(buffer) << buffer.error().message();
-  Bytes plain(std::size_t{16} * 300'001 * 2);
+  Bytes plain(32 * kRows * 2);
   for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<std::byte>(i * 7 >> 3);
   ASSERT_TRUE((*buffer)->write(0, plain));
-  // With a single column of fractals all rows are in order.
-  EXPECT_TRUE(std::ranges::equal(std::span(far(**buffer).bytes).first(plain.size()), plain));
+  // The left half of each row, then the right halves.
+  const Bytes& held = far(**buffer).bytes;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const std::span<const std::byte> whole = std::span(plain).subspan(row * 64, 64);
+    ASSERT_TRUE(std::ranges::equal(whole.first(32), std::span(held).subspan(row * 32, 32))) << row;
+    ASSERT_TRUE(std::ranges::equal(whole.last(32), std::span(held).subspan((kRows + row) * 32, 32)))
+        << row;
+  }
   Bytes back(plain.size());
   ASSERT_TRUE((*buffer)->read(0, back));
   EXPECT_TRUE(back == plain);
