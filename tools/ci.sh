@@ -234,7 +234,7 @@ tsan_test_step() {
 }
 
 # choose_part: sets $part on a slow machine, which would not run everything within the time that its guard allows: one that has needed more
-# than 20 minutes until now. It is 0 to 3, by the commit's hash, so many commits have all parts. Empty: everything is run.
+# than 20 minutes until now. It is 0 to 3, by the commit's hash: over many commits each part runs. Empty: everything is run.
 choose_part() {
   local hash
   part=""
@@ -262,8 +262,8 @@ asan_regex() {
   local suites
   mapfile -t suites < <(asan_suites "$1")
   case $1 in
-    1) echo "$(suites_regex "${suites[@]/end_to_end/end_to_end_[13]}")" ;;
-    3) echo "$(suites_regex "${suites[@]/end_to_end/end_to_end_[24]}")" ;;
+    1) suites_regex "${suites[@]/end_to_end/end_to_end_[13]}" ;;
+    3) suites_regex "${suites[@]/end_to_end/end_to_end_[24]}" ;;
     *) suites_regex "${suites[@]}" ;;
   esac
 }

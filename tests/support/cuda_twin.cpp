@@ -84,9 +84,20 @@ void CudaTwin::set(const char* name, const char* value) {
 }
 
 std::uint64_t CudaTwin::live() const {
-  // Allocations, pinned memory, modules, streams, events, reserved ranges, physical handles.
+  enum class Kind : int {
+    kAllocations = 0,
+    kPinned = 2,
+    kModules = 5,
+    kStreams = 6,
+    kEvents = 7,
+    kReservedRanges = 11,
+    kPhysicalHandles = 12
+  };
   std::uint64_t sum = 0;
-  for (const int kind : {0, 2, 5, 6, 7, 11, 12}) sum += live(kind);
+  for (const Kind kind : {Kind::kAllocations, Kind::kPinned, Kind::kModules, Kind::kStreams,
+                          Kind::kEvents, Kind::kReservedRanges, Kind::kPhysicalHandles}) {
+    sum += live(static_cast<int>(kind));
+  }
   return sum;
 }
 

@@ -176,7 +176,7 @@ std::vector<WeightCandidate> fractal_forms(FractalMemory& memory, const Graph& g
 }
 
 bool is_fractal(const NodeView& view, std::size_t source) {
-  if (view.source(source).dtype != DType::kF16) return false;
+  if (view.owner(source).dtype != DType::kF16) return false;
   const FractalMemory* const memory = as_fractal_memory(view.source_memory(source));
   return memory != nullptr && memory->packs(view.owner(source));
 }

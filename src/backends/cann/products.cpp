@@ -46,8 +46,8 @@ Support f32_support(const NodeView& view, std::size_t source, const CannTarget& 
                   chip.name));
 }
 
-/// Products with such weights round their results to F16. So do those with FRACTAL_NZ in the
-/// vendor's sources.
+/// Whether results of products with such a weight are F16. With FRACTAL_NZ they are by the vendor's
+/// sources.
 bool is_packed(const NodeView& view, std::size_t w) {
   return is_rearranged(view, w) || is_fractal(view, w);
 }

@@ -44,11 +44,12 @@ class FarMemory final : public BufferType {
  public:
   std::string_view name() const override { return "far"; }
   std::size_t alignment() const override { return 64; }
-  std::size_t max_size() const override { return 1 << 20; }
+  std::size_t max_size() const override { return most; }
   bool host_accessible() const override { return false; }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
     return std::make_unique<FarBuffer>(*this, bytes);
   }
+  std::size_t most = 1 << 20;  ///< max_size()
 };
 
 const Chip& chip(const char* soc) {
@@ -61,17 +62,45 @@ Bytes bytes_of(std::initializer_list<int> numbers) {
   return bytes;
 }
 
+FarBuffer& far(const Buffer& buffer) {
+  return static_cast<FarBuffer&>(*packed_bytes_of(buffer));
+}
+
+/// A buffer of one tensor.
+std::unique_ptr<Buffer> allocate_in(PackedMemory& memory, const Tensor& tensor) {
+  const PlacedTensor placed{tensor, 0};
+  auto buffer = memory.allocate_for(memory.size_of(tensor), {&placed, 1});
+  EXPECT_TRUE(buffer) << buffer.error().message();
+  return buffer ? std::move(*buffer) : nullptr;
+}
+
+/// Writes bytes in a range, which changes these in `plain` and no others.
+void expect_range(Buffer& buffer, Bytes& plain, std::size_t begin, std::size_t end,
+                  std::mt19937& random) {
+  for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(random());
+  const std::span<const std::byte> range = std::span(plain).subspan(begin, end - begin);
+  ASSERT_TRUE(buffer.write(begin, range));
+  Bytes all(plain.size());
+  ASSERT_TRUE(buffer.read(0, all));
+  ASSERT_EQ(all, plain) << begin << " to " << end;
+  Bytes part(range.size());
+  ASSERT_TRUE(buffer.read(begin, part));
+  ASSERT_TRUE(std::ranges::equal(part, range)) << begin << " to " << end;
+}
+
+/// `bytes`: of the tensor.
+void expect_errors_of_the_device(Buffer& buffer, std::size_t bytes) {
+  Bytes plain(bytes);
+  ASSERT_TRUE(buffer.write(0, plain));
+  far(buffer).fails = true;
+  EXPECT_EQ(buffer.write(0, plain).error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(buffer.write(1, std::span(plain).first(3)).error().code(), ErrorCode::kDevice);
+  EXPECT_EQ(buffer.read(0, plain).error().code(), ErrorCode::kDevice);
+}
+
 class RearrangedTest : public testing::Test {
  protected:
-  std::unique_ptr<Buffer> allocate(const Tensor& tensor) {
-    const PlacedTensor placed{tensor, 0};
-    auto buffer = memory_.allocate_for(memory_.size_of(tensor), {&placed, 1});
-    EXPECT_TRUE(buffer) << buffer.error().message();
-    return buffer ? std::move(*buffer) : nullptr;
-  }
-  static FarBuffer& far(const Buffer& buffer) {
-    return static_cast<FarBuffer&>(*packed_bytes_of(buffer));
-  }
+  std::unique_ptr<Buffer> allocate(const Tensor& tensor) { return allocate_in(memory_, tensor); }
 
   FarMemory far_;
   WeightMemory memory_{"weights", far_, chip("Ascend910B3")};
@@ -155,41 +184,19 @@ TEST_F(RearrangedTest, EveryRangeReadsBackWhatWasWritten) {
     for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
     ASSERT_TRUE(buffer->write(0, plain));
     for (std::size_t begin = 0; begin < size; begin += 3) {
-      for (std::size_t end = begin; end <= size; end += 5) {
-        for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(random());
-        ASSERT_TRUE(buffer->write(begin, std::span(plain).subspan(begin, end - begin)));
-        Bytes all(size);
-        ASSERT_TRUE(buffer->read(0, all));
-        ASSERT_EQ(all, plain) << begin << " to " << end;
-        Bytes part(end - begin);
-        ASSERT_TRUE(buffer->read(begin, part));
-        ASSERT_TRUE(std::ranges::equal(part, std::span(plain).subspan(begin, end - begin)));
-      }
+      for (std::size_t end = begin; end <= size; end += 5)
+        ASSERT_NO_FATAL_FAILURE(expect_range(*buffer, plain, begin, end, random));
     }
   }
 }
 
 TEST_F(RearrangedTest, ErrorsOfTheDeviceAreReturned) {
-  const auto buffer = allocate(*make_tensor(DType::kQ8_0, {64, 2}));
-  Bytes bytes(136);
-  ASSERT_TRUE(buffer->write(0, bytes));
-  far(*buffer).fails = true;
-  EXPECT_EQ(buffer->write(0, bytes).error().code(), ErrorCode::kDevice);
-  EXPECT_EQ(buffer->write(1, std::span(bytes).first(3)).error().code(), ErrorCode::kDevice);
-  EXPECT_EQ(buffer->read(0, bytes).error().code(), ErrorCode::kDevice);
+  expect_errors_of_the_device(*allocate(*make_tensor(DType::kQ8_0, {64, 2})), 136);
 }
 
 class FractalTest : public testing::Test {
  protected:
-  std::unique_ptr<Buffer> allocate(const Tensor& tensor) {
-    const PlacedTensor placed{tensor, 0};
-    auto buffer = memory_.allocate_for(memory_.size_of(tensor), {&placed, 1});
-    EXPECT_TRUE(buffer) << buffer.error().message();
-    return buffer ? std::move(*buffer) : nullptr;
-  }
-  static FarBuffer& far(const Buffer& buffer) {
-    return static_cast<FarBuffer&>(*packed_bytes_of(buffer));
-  }
+  std::unique_ptr<Buffer> allocate(const Tensor& tensor) { return allocate_in(memory_, tensor); }
 
   FarMemory far_;
   FractalMemory memory_{"fractals", far_, true};
@@ -247,41 +254,21 @@ TEST_F(FractalTest, EveryRangeReadsBackWhatWasWritten) {
   for (const std::size_t begin : ends) {
     for (const std::size_t end : ends) {
       if (end < begin) continue;
-      for (std::size_t i = begin; i < end; ++i) plain[i] = static_cast<std::byte>(random());
-      ASSERT_TRUE(buffer->write(begin, std::span(plain).subspan(begin, end - begin)));
-      Bytes all(kSize);
-      ASSERT_TRUE(buffer->read(0, all));
-      ASSERT_EQ(all, plain) << begin << " to " << end;
-      Bytes part(end - begin);
-      ASSERT_TRUE(buffer->read(begin, part));
-      ASSERT_TRUE(std::ranges::equal(part, std::span(plain).subspan(begin, end - begin)));
+      ASSERT_NO_FATAL_FAILURE(expect_range(*buffer, plain, begin, end, random));
     }
   }
 }
 
 /// More rows than are rearranged at once.
 TEST_F(FractalTest, LargeOnesAreWrittenInPieces) {
-  class LargeMemory final : public BufferType {
-   public:
-    std::string_view name() const override { return "large"; }
-    std::size_t alignment() const override { return 64; }
-    std::size_t max_size() const override { return std::size_t{1} << 30; }
-    bool host_accessible() const override { return false; }
-    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
-      return std::make_unique<FarBuffer>(*this, bytes);
-    }
-  };
-  LargeMemory large;
-  FractalMemory memory("fractals", large, true);
+  far_.most = std::size_t{1} << 30;
   constexpr std::size_t kRows = 160'000;
-  const PlacedTensor placed{*make_tensor(DType::kF16, {32, kRows}), 0};
-  const auto buffer = memory.allocate_for(memory.size_of(placed.tensor), {&placed, 1});
-  ASSERT_TRUE(buffer) << buffer.error().message();
+  const auto buffer = allocate(*make_tensor(DType::kF16, {32, kRows}));
   Bytes plain(32 * kRows * 2);
   for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<std::byte>(i * 7 >> 3);
-  ASSERT_TRUE((*buffer)->write(0, plain));
+  ASSERT_TRUE(buffer->write(0, plain));
   // The left half of each row, then the right halves.
-  const Bytes& held = far(**buffer).bytes;
+  const Bytes& held = far(*buffer).bytes;
   for (std::size_t row = 0; row < kRows; ++row) {
     const std::span<const std::byte> whole = std::span(plain).subspan(row * 64, 64);
     ASSERT_TRUE(std::ranges::equal(whole.first(32), std::span(held).subspan(row * 32, 32))) << row;
@@ -289,18 +276,12 @@ TEST_F(FractalTest, LargeOnesAreWrittenInPieces) {
         << row;
   }
   Bytes back(plain.size());
-  ASSERT_TRUE((*buffer)->read(0, back));
+  ASSERT_TRUE(buffer->read(0, back));
   EXPECT_TRUE(back == plain);
 }
 
 TEST_F(FractalTest, ErrorsOfTheDeviceAreReturned) {
-  const auto buffer = allocate(*make_tensor(DType::kF16, {16, 16}));
-  Bytes bytes(512);
-  ASSERT_TRUE(buffer->write(0, bytes));
-  far(*buffer).fails = true;
-  EXPECT_EQ(buffer->write(0, bytes).error().code(), ErrorCode::kDevice);
-  EXPECT_EQ(buffer->write(1, std::span(bytes).first(3)).error().code(), ErrorCode::kDevice);
-  EXPECT_EQ(buffer->read(0, bytes).error().code(), ErrorCode::kDevice);
+  expect_errors_of_the_device(*allocate(*make_tensor(DType::kF16, {16, 16})), 512);
 }
 
 }  // namespace
