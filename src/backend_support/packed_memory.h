@@ -77,6 +77,24 @@ class PackedMemory : public BufferType {
   std::vector<Layout> layouts_;
 };
 
+/// Packed memory whose buffers are in other memory, which must outlive it.
+class PackedInMemory : public PackedMemory {
+ public:
+  PackedInMemory(std::string name, std::vector<Layout> layouts, BufferType& memory)
+      : PackedMemory(std::move(name), std::move(layouts)), memory_(memory) {}
+  std::size_t alignment() const final { return memory_.alignment(); }
+  std::size_t max_size() const final { return memory_.max_size(); }
+
+ protected:
+  Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) final {
+    return memory_.allocate(bytes);
+  }
+  BufferType& memory() const { return memory_; }
+
+ private:
+  BufferType& memory_;
+};
+
 /// The first byte of a buffer of packed memory; null if the host can't access it.
 std::byte* packed_data(Buffer& buffer);
 /// The memory of a buffer of packed memory; null if it is other memory. Offsets are the same.

@@ -144,9 +144,8 @@ const FractalMemory* as_fractal_memory(const BufferType* type) {
 }  // namespace
 
 FractalMemory::FractalMemory(std::string name, BufferType& memory, bool used)
-    : PackedMemory(std::move(name),
-                   {Layout{}, {LayoutKind::kPacked, true, std::string(kFractalNote)}}),
-      memory_(memory),
+    : PackedInMemory(std::move(name),
+                     {Layout{}, {LayoutKind::kPacked, true, std::string(kFractalNote)}}, memory),
       used_(used) {}
 
 bool FractalMemory::packs(const Tensor& tensor) const {

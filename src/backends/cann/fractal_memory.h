@@ -14,26 +14,20 @@ namespace shunt::cann {
 /// Holds matrices of F16 whose sides are multiples of 16, exactly. FRACTAL_NZ has fractals of 16
 /// rows and 16 columns: the elements of one row by row, then the next 16 rows of the same columns,
 /// then the next 16 columns.
-class FractalMemory final : public PackedMemory {
+class FractalMemory final : public PackedInMemory {
  public:
   /// Buffers are in `memory`, that of the device, which must outlive this. `used`: false if it
   /// holds no tensor.
   FractalMemory(std::string name, BufferType& memory, bool used);
 
-  std::size_t alignment() const override { return memory_.alignment(); }
-  std::size_t max_size() const override { return memory_.max_size(); }
   bool packs(const Tensor& tensor) const override;
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
   std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
                                       std::size_t offset) const override;
-  Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
-    return memory_.allocate(bytes);
-  }
 
  private:
-  BufferType& memory_;
   bool used_;
 };
 

@@ -30,8 +30,8 @@ WeightLayout layout_of(const Tensor& tensor) {
 }
 
 WeightMemory::WeightMemory(std::string name, BufferType& memory, const Chip& chip)
-    : PackedMemory(std::move(name), {Layout{}, {LayoutKind::kPacked, true, std::string(kNote)}}),
-      memory_(memory),
+    : PackedInMemory(std::move(name), {Layout{}, {LayoutKind::kPacked, true, std::string(kNote)}},
+                     memory),
       chip_(chip) {}
 
 bool WeightMemory::packs(const Tensor& tensor) const {

@@ -29,25 +29,19 @@ WeightLayout layout_of(const Tensor& tensor);
 
 /// Holds matrices of the types that the chip's product takes, and several of them in a tensor. Each
 /// tensor is exact when it is read back.
-class WeightMemory final : public PackedMemory {
+class WeightMemory final : public PackedInMemory {
  public:
   /// Buffers are in `memory`, that of the device, which must outlive this.
   WeightMemory(std::string name, BufferType& memory, const Chip& chip);
 
-  std::size_t alignment() const override { return memory_.alignment(); }
-  std::size_t max_size() const override { return memory_.max_size(); }
   bool packs(const Tensor& tensor) const override;
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
   std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
                                       std::size_t offset) const override;
-  Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
-    return memory_.allocate(bytes);
-  }
 
  private:
-  BufferType& memory_;
   const Chip& chip_;
 };
 

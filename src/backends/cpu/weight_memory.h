@@ -14,30 +14,23 @@ namespace shunt::cpu {
 /// Matrices of allocate_for() are interleaved if can_interleave() allows it, all other bytes are
 /// plain. Exact; not host_accessible(), as its bytes are not those of plain memory. Any CPU device
 /// reads that of any other.
-class InterleavedMemory final : public PackedMemory {
+class InterleavedMemory final : public PackedInMemory {
  public:
   /// Buffers are in `plain`, memory that the host can access. These threads rearrange written and
   /// read bytes, or the calling thread while a run has them.
   InterleavedMemory(BufferType& plain, std::shared_ptr<CpuThreads> threads)
-      : PackedMemory("host, 16 rows interleaved",
-                     {Layout{}, {LayoutKind::kPacked, true, "16 rows interleaved"}}),
-        plain_(plain),
+      : PackedInMemory("host, 16 rows interleaved",
+                       {Layout{}, {LayoutKind::kPacked, true, "16 rows interleaved"}}, plain),
         threads_(std::move(threads)) {}
-  std::size_t alignment() const override { return plain_.alignment(); }
-  std::size_t max_size() const override { return plain_.max_size(); }
-  BufferType* container() override { return &plain_; }
+  BufferType* container() override { return &memory(); }
   bool packs(const Tensor& tensor) const override;
 
  protected:
   std::size_t packed_bytes(const Tensor& tensor) const override;
   std::unique_ptr<PackedTensor> place(const Tensor& tensor, Buffer& bytes,
                                       std::size_t offset) const override;
-  Result<std::unique_ptr<Buffer>> allocate_bytes(std::size_t bytes) override {
-    return plain_.allocate(bytes);
-  }
 
  private:
-  BufferType& plain_;
   std::shared_ptr<CpuThreads> threads_;
 };
 
